@@ -1,0 +1,5 @@
+"""``python -m cfmark``."""
+
+from cfmark.cli import main
+
+main()

@@ -1,0 +1,108 @@
+"""Encoder: a raw table to an array in [0, 1]^d and back, exact on the schema's grid.
+
+Numbers and ordinals come first, one column each, then the categorical features as one-hot groups.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cfmark.data.schema import Feature, Schema
+from cfmark.data.tables import check_table
+from cfmark.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Translate between a table in the schema's own units and an array in [0, 1]^d."""
+
+    schema: Schema
+
+    @cached_property
+    def scalars(self) -> tuple[Feature, ...]:
+        """The features that take one column: numbers and ordinals."""
+        return tuple(f for f in self.schema.features if f.kind != "categorical")
+
+    @cached_property
+    def categoricals(self) -> tuple[Feature, ...]:
+        """The features that take a one-hot group."""
+        return tuple(f for f in self.schema.features if f.kind == "categorical")
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, int], ...]:
+        """First and past-the-last column of every one-hot group."""
+        edges = np.cumsum([len(self.scalars), *(f.width for f in self.categoricals)]).tolist()
+        return tuple(zip(edges[:-1], edges[1:], strict=True))
+
+    @cached_property
+    def width(self) -> int:
+        """The number of encoded columns, d."""
+        return sum(f.width for f in self.schema.features)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The names of the encoded columns."""
+        hot = [f"{f.name}={c}" for f in self.categoricals for c in f.categories]
+        return [f.name for f in self.scalars] + hot
+
+    @cached_property
+    def step(self) -> FloatArray:
+        """(c,) the grid's step in the encoded column of each scalar feature."""
+        return (1.0 / np.array([f.steps for f in self.scalars])).astype(np.float32)
+
+    def encode(self, table: pd.DataFrame, source: str = "table") -> FloatArray:
+        """Return the (n, d) array of a table; a bad cell raises TableError."""
+        return self._encode_checked(check_table(table, self.schema, source))
+
+    def _encode_checked(self, table: pd.DataFrame) -> FloatArray:
+        encoded = np.zeros((len(table), self.width), np.float32)
+        for j, feature in enumerate(self.scalars):
+            grid = _to_grid(feature, table[feature.name])
+            encoded[:, j] = np.minimum(grid.astype(np.float32) * self.step[j], np.float32(1))
+        rows = np.arange(len(table))
+        for feature, (start, _) in zip(self.categoricals, self.groups, strict=True):
+            encoded[rows, start + _positions(feature, table[feature.name])] = 1
+        return encoded
+
+    def decode(self, x: FloatArray) -> pd.DataFrame:
+        """Return the table of an (n, d) array, every value on the schema's grid."""
+        x = np.asarray(x)
+        columns: dict[str, Any] = {}
+        for j, feature in enumerate(self.scalars):
+            columns[feature.name] = _from_grid(feature, np.rint(x[:, j] / np.float64(self.step[j])))
+        for feature, (start, stop) in zip(self.categoricals, self.groups, strict=True):
+            columns[feature.name] = _categories(feature)[x[:, start:stop].argmax(axis=1)]
+        return pd.DataFrame(columns, columns=self.schema.names)
+
+    def encode_labels(self, table: pd.DataFrame, source: str = "table") -> IntArray:
+        """Return the (n,) classes 0 and 1 of the table's target column."""
+        checked = check_table(table[[self.schema.target]], self.schema, source, features=False, target=True)
+        return (checked[self.schema.target] == self.schema.labels[1]).to_numpy(np.int64)
+
+
+def _to_grid(feature: Feature, values: "pd.Series[Any]") -> NDArray[np.float64]:
+    if feature.kind == "ordinal":
+        return _positions(feature, values).astype(np.float64)
+    return np.rint((values.to_numpy(np.float64) - feature.lowest) / feature.precision)
+
+
+def _from_grid(feature: Feature, grid: NDArray[np.float64]) -> NDArray[Any]:
+    if feature.kind == "ordinal":
+        return _categories(feature)[np.clip(grid, 0, feature.steps).astype(np.int64)]
+    values = np.round(feature.lowest + grid * feature.precision, feature.decimals)
+    return values.astype(np.int64) if feature.kind == "integer" else values
+
+
+def _categories(feature: Feature) -> NDArray[Any]:
+    if all(isinstance(c, int) for c in feature.categories):
+        return np.array(feature.categories, np.int64)
+    return np.array(feature.categories, object)
+
+
+def _positions(feature: Feature, values: "pd.Series[Any]") -> IntArray:
+    positions: IntArray = values.map({c: i for i, c in enumerate(feature.categories)}).to_numpy(np.int64)
+    return positions

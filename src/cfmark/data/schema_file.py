@@ -1,0 +1,88 @@
+"""Schema files: TOML that a person can read and edit, for built-in data sets and for one's own.
+
+A file names the target, its two labels, columns to drop, and one ``[features.NAME]`` section a column.
+A section ``[variants.actionable.NAME]`` changes attributes of that feature in the variant "actionable".
+"""
+
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from cfmark.data.schema import Feature, Schema
+from cfmark.errors import CfmarkError, SchemaError
+
+_FEATURE_KEYS = {field.name for field in fields(Feature)} - {"name"}
+_TOP_KEYS = {"target", "labels", "drop", "features", "variants"}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "kind": (str,),
+    "low": (int, float),
+    "high": (int, float),
+    "precision": (int, float),
+    "categories": (list,),
+    "immutable": (bool,),
+    "direction": (str,),
+    "special": (list,),
+    "special_fixed": (bool,),
+    "unit": (str,),
+    "note": (str,),
+}
+
+
+def read_schema(path: str | Path, variant: str = "paper") -> Schema:
+    """Read a schema file; ``variant`` names a set of changes in it ("paper" is the file without any)."""
+    path = Path(path)
+    try:
+        return parse_schema(path.read_text(encoding="utf-8"), variant)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SchemaError(f"{path}: the schema cannot be read ({problem})") from problem
+    except CfmarkError as problem:
+        raise SchemaError(f"{path}: {problem}") from problem
+
+
+def parse_schema(text: str, variant: str = "paper") -> Schema:
+    """Build the Schema of a TOML text; unknown keys are errors."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise SchemaError(f"not valid TOML ({problem})") from problem
+    _known(document, _TOP_KEYS, "the file")
+    if "target" not in document or not isinstance(document.get("features"), dict):
+        raise SchemaError("the file needs a line 'target = ...' and sections [features.NAME]")
+    schema = Schema(
+        features=tuple(Feature(name=k, **_attributes(k, v)) for k, v in document["features"].items()),
+        target=str(document["target"]),
+        labels=_labels(document.get("labels", [0, 1])),
+        drop=tuple(document.get("drop", [])),
+    )
+    variants = document.get("variants", {})
+    if variant == "paper" and variant not in variants:
+        return schema
+    if variant not in variants:
+        raise SchemaError(f"there is no variant {variant!r}; the file has paper, {', '.join(variants)}")
+    return schema.with_changes({k: _attributes(k, v) for k, v in variants[variant].items()})
+
+
+def _labels(labels: Any) -> tuple[Any, Any]:
+    if not isinstance(labels, list) or len(labels) != 2:
+        raise SchemaError("labels must be a list of two values: class 0, then class 1")
+    return labels[0], labels[1]
+
+
+def _attributes(name: str, section: Any) -> dict[str, Any]:
+    if not isinstance(section, dict):
+        raise SchemaError(f"{name}: expected a section with kind, low, high, ...")
+    _known(section, _FEATURE_KEYS, name)
+    for key, value in section.items():
+        if not isinstance(value, _TYPES[key]) or (isinstance(value, bool) and bool not in _TYPES[key]):
+            raise SchemaError(f"{name}: {key} = {value!r} has the wrong type")
+    attributes = {key: tuple(v) if isinstance(v, list) else v for key, v in section.items()}
+    if attributes.get("kind") == "integer":
+        attributes.setdefault("precision", 1)
+    return attributes
+
+
+def _known(section: dict[str, Any], allowed: set[str], where: str) -> None:
+    unknown = sorted(set(section) - allowed)
+    if unknown:
+        raise SchemaError(f"{where}: unknown key {unknown[0]!r}; allowed are {', '.join(sorted(allowed))}")

@@ -1,0 +1,167 @@
+"""Read and write tables, and say what is wrong with one: file, row and column.
+
+Rows are counted as a person counts them in the file: the first row below the header is row 1.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from cfmark.data.schema import MAX_VALUE, Feature, Schema
+from cfmark.errors import TableError
+
+
+def read_table(path: str | Path, rows: int | None = None) -> pd.DataFrame:
+    """Read a whole CSV or Parquet file (or its first ``rows`` rows), every cell of a CSV as text."""
+    chunks = list(read_chunks(path, rows or 65_536)) if rows is None else [next(read_chunks(path, rows))]
+    return pd.concat(chunks, ignore_index=True)
+
+
+def read_chunks(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
+    """Read a file piece by piece, so that memory does not grow with its length."""
+    path = Path(path)
+    if not path.is_file():
+        raise TableError("there is no such file", source=str(path))
+    reader = _parquet_chunks if path.suffix == ".parquet" else _csv_chunks
+    seen = 0
+    for chunk in reader(path, size):
+        chunk.index = pd.RangeIndex(seen, seen + len(chunk))
+        seen += len(chunk)
+        yield chunk
+    if not seen:
+        raise TableError("the table has no rows", source=str(path))
+
+
+def write_table(table: pd.DataFrame, path: str | Path) -> None:
+    """Write a CSV or Parquet file, complete or not at all."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    if path.suffix == ".parquet":
+        table.to_parquet(part, index=False)
+    else:
+        table.to_csv(part, index=False, lineterminator="\n")
+    part.replace(path)
+
+
+def check_table(
+    table: pd.DataFrame, schema: Schema, source: str, *, features: bool = True, target: bool = False
+) -> pd.DataFrame:
+    """Return the schema's columns as numbers and known categories, or raise TableError at the first bad cell."""
+    wanted = (schema.names if features else []) + ([schema.target] if target else [])
+    check_columns(table, wanted, source)
+    if not len(table):
+        raise TableError("the table has no rows", source=source)
+    checked: dict[str, Any] = {}
+    for feature in schema.features if features else ():
+        column = table[feature.name]
+        if feature.is_number:
+            checked[feature.name] = _check_number(column, feature, source)
+        else:
+            checked[feature.name] = _check_choice(column, feature.categories, source)
+    if target:
+        checked[schema.target] = _check_choice(table[schema.target], schema.labels, source)
+    return pd.DataFrame(checked, index=table.index)
+
+
+def check_columns(table: pd.DataFrame, wanted: list[str], source: str) -> None:
+    """Raise TableError if a wanted column is missing or a column's name occurs twice."""
+    twice = table.columns[table.columns.duplicated()]
+    if len(twice):
+        raise TableError("the column's name occurs twice", source=source, column=str(twice[0]))
+    for name in wanted:
+        if name not in table.columns:
+            raise TableError(
+                f"the column is missing; the table has {', '.join(map(str, table.columns))}",
+                source=source,
+                column=name,
+            )
+
+
+def numbers(column: "pd.Series[Any]", source: str) -> "pd.Series[Any]":
+    """Return a column as float64, or raise TableError at the first cell that is not a usable number."""
+    values = pd.to_numeric(column, errors="coerce").astype(np.float64)
+    _refuse(column, values.isna() & column.isna() | _blank(column), source, "the value is missing")
+    _refuse(column, values.isna(), source, "{value!r} is not a number")
+    _refuse(column, ~np.isfinite(values), source, "{value} is not a finite number")
+    _refuse(
+        column, values.abs() >= MAX_VALUE, source, f"{{value}} is too large (the limit is {MAX_VALUE:g} in size)"
+    )
+    return values
+
+
+def _check_number(column: "pd.Series[Any]", feature: Feature, source: str) -> "pd.Series[Any]":
+    values = numbers(column, source)
+    inside = values.between(feature.low, feature.high) | values.isin(feature.special)
+    codes = f" (or {', '.join(f'{c:g}' for c in feature.special)})" if feature.special else ""
+    message = f"{{value}} is outside the schema's {feature.low:g}..{feature.high:g}{codes}"
+    _refuse(column, ~inside, source, message)
+    if feature.kind == "integer":
+        _refuse(column, values % 1 != 0, source, "{value} is not a whole number")
+    return values
+
+
+def _check_choice(
+    column: "pd.Series[Any]", choices: tuple[str | int | float, ...], source: str
+) -> "pd.Series[Any]":
+    known = {_spelling(choice): choice for choice in choices}
+    texts = {value: _spelling(value) for value in column.unique()}
+    _refuse(column, column.isna() | _blank(column), source, "the value is missing")
+    found = column.map({value: known.get(text) for value, text in texts.items()})
+    shown = ", ".join(map(str, choices[:12])) + (", ..." if len(choices) > 12 else "")
+    shown = shown.replace("{", "{{").replace("}", "}}")
+    _refuse(column, found.isna(), source, f"{{value!r}} is not one of {shown}")
+    return found
+
+
+def _spelling(value: object) -> str:
+    """Spell 1, 1.0, "1" and "1.0" alike."""
+    text = str(value).strip()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if np.isfinite(number) and number == int(number) else text
+
+
+def _blank(column: "pd.Series[Any]") -> "pd.Series[bool]":
+    if pd.api.types.is_numeric_dtype(column):
+        return pd.Series(False, index=column.index)
+    return column.astype(str).str.strip().isin(["", "nan", "NaN", "NA", "N/A", "null", "None"])
+
+
+def _refuse(column: "pd.Series[Any]", bad: "pd.Series[bool]", source: str, message: str) -> None:
+    if bad.any():
+        row = int(np.argmax(bad.to_numpy()))
+        text = message.format(value=column.iloc[row])
+        raise TableError(text, source=source, row=int(column.index[row]) + 1, column=str(column.name))
+
+
+def _csv_chunks(path: Path, size: int) -> Iterator[pd.DataFrame]:
+    try:
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].astype(str).str.strip()
+        check_columns(pd.DataFrame(columns=list(header)), [], str(path))
+        reader = pd.read_csv(
+            path, chunksize=size, dtype=str, keep_default_na=False, header=0, names=list(header), index_col=False
+        )
+        with reader:
+            yield from reader
+    except pd.errors.EmptyDataError:
+        raise TableError("the table has no rows", source=str(path)) from None
+    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as problem:
+        text = " ".join(str(problem).split())
+        raise TableError(f"the file is not a readable CSV table ({text})", source=str(path)) from problem
+
+
+def _parquet_chunks(path: Path, size: int) -> Iterator[pd.DataFrame]:
+    try:
+        file = pq.ParquetFile(path)
+    except Exception as problem:
+        raise TableError(f"the file is not a readable Parquet table ({problem})", source=str(path)) from problem
+    with file:
+        for batch in file.iter_batches(batch_size=size):
+            yield batch.to_pandas()
