@@ -1,0 +1,126 @@
+"""Classifiers: a JAX function with parameters, or a black box; and training the owner's own."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfmark.data import Dataset
+from cfmark.errors import ModelError
+from cfmark.models import mlp, training
+from cfmark.models.training import TrainConfig
+from cfmark.types import Classifier, FloatArray, IntArray, predict
+
+FORMAT = 1
+#: Rows a call, so that memory does not grow with the table.
+CHUNK = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class JaxClassifier:
+    """A model that JAX can trace and differentiate: ``apply(params, x)`` gives (n, 2) logits.
+
+    ``apply`` is a module-level function and the numbers are in ``params``, so models of one shape share
+    one compilation.
+    """
+
+    apply: Callable[[Any, jax.Array], jax.Array]
+    params: Any
+
+    def predict_proba(self, x: FloatArray) -> FloatArray:
+        """Return the (n, 2) probabilities of the encoded rows ``x`` (n, d)."""
+        x = np.asarray(x, np.float32)
+        chunks = [self._chunk(x[start : start + CHUNK]) for start in range(0, max(len(x), 1), CHUNK)]
+        return np.concatenate(chunks)
+
+    def _chunk(self, x: FloatArray) -> FloatArray:
+        padded = np.zeros((_padded(len(x)), x.shape[1]), np.float32)
+        padded[: len(x)] = x
+        return np.asarray(_probabilities(self.apply, self.params, padded))[: len(x)]
+
+
+def fit_classifier(key: jax.Array, dataset: Dataset, config: TrainConfig | None = None) -> JaxClassifier:
+    """Train the owner's network on the train rows; by default as ``owner_config`` says."""
+    config = config or owner_config(len(dataset.train.x))
+    x, y = dataset.train.x, training.soft_labels(dataset.train.y)
+    network = training.fit(key, x, y, np.ones(len(x), np.float32), config)
+    return JaxClassifier(mlp.logits, network)
+
+
+def owner_config(rows: int) -> TrainConfig:
+    """Return the paper's training, with larger batches and fewer epochs for larger tables."""
+    if rows < 2_000:
+        return TrainConfig()
+    return TrainConfig(batch_size=256) if rows < 100_000 else TrainConfig(batch_size=1024, epochs=20)
+
+
+def accuracy(classifier: Classifier, x: FloatArray, y: IntArray) -> float:
+    """Return the share of rows to which the classifier gives their label."""
+    return float((predict(classifier, x) == y).mean())
+
+
+def save_classifier(classifier: JaxClassifier, path: str | Path, **facts: Any) -> None:
+    """Write a network as PATH.npz (numbers) and PATH.json (shape, and any facts about it)."""
+    network = classifier.params
+    if not isinstance(network, mlp.Mlp):
+        raise ModelError("only networks made by fit_classifier or distil can be saved")
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays = {f"weight{i}": np.asarray(w) for i, w in enumerate(network.weights)}
+    arrays |= {f"bias{i}": np.asarray(b) for i, b in enumerate(network.biases)}
+    part = path.with_suffix(".npz.part")
+    with part.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+    part.replace(path.with_suffix(".npz"))
+    header = {"format": FORMAT, "sizes": _sizes(network), **facts}
+    part = path.with_suffix(".json.part")
+    part.write_text(json.dumps(header, indent=2) + "\n", encoding="utf-8")
+    part.replace(path.with_suffix(".json"))
+
+
+def load_classifier(path: str | Path) -> JaxClassifier:
+    """Read a network that ``save_classifier`` wrote; nothing is unpickled."""
+    path = Path(path)
+    try:
+        header = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        sizes = header["sizes"]
+        with np.load(path.with_suffix(".npz"), allow_pickle=False) as arrays:
+            weights = tuple(arrays[f"weight{i}"] for i in range(len(sizes) - 1))
+            biases = tuple(arrays[f"bias{i}"] for i in range(len(sizes) - 1))
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise ModelError(f"{path}: not a saved network ({problem})") from problem
+    network = mlp.Mlp(tuple(map(jnp.asarray, weights)), tuple(map(jnp.asarray, biases)))
+    if header.get("format") != FORMAT or _sizes(network) != sizes or sizes[-1] != mlp.CLASSES:
+        raise ModelError(f"{path}: the network's numbers do not have the shape that its JSON file states")
+    return JaxClassifier(mlp.logits, network)
+
+
+def read_facts(path: str | Path) -> dict[str, Any]:
+    """Return what was written beside a saved network: its shape and the facts given to ``save_classifier``."""
+    facts: dict[str, Any] = json.loads(Path(path).with_suffix(".json").read_text(encoding="utf-8"))
+    return facts
+
+
+def describe(config: TrainConfig) -> dict[str, Any]:
+    """Return a configuration as plain JSON values."""
+    return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(config).items()}
+
+
+@partial(jax.jit, static_argnums=0)
+def _probabilities(apply: Callable[[Any, jax.Array], jax.Array], params: Any, x: jax.Array) -> jax.Array:
+    return jax.nn.softmax(apply(params, x))
+
+
+def _padded(rows: int) -> int:
+    """Return the next power of two (at least 16), so that few shapes are compiled."""
+    return 1 << max(4, (rows - 1).bit_length())
+
+
+def _sizes(network: mlp.Mlp) -> list[int]:
+    return [int(network.weights[0].shape[0]), *(int(w.shape[1]) for w in network.weights)]

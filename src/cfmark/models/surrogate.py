@@ -1,0 +1,71 @@
+"""Distil a model without gradients into a network that has them, and say how well the two agree."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from cfmark.data import Dataset
+from cfmark.models import mlp, training
+from cfmark.models.classifier import JaxClassifier
+from cfmark.models.training import TrainConfig
+from cfmark.types import Classifier, FloatArray, predict
+
+
+@dataclass(frozen=True)
+class DistilConfig:
+    """How the stand-in is made.
+
+    Attributes
+    ----------
+    rows
+        At most so many train rows are shown to the model.
+    blends
+        For each of them, so many points between it and another train row: the boundary lies there.
+    train
+        The stand-in's training.
+    """
+
+    rows: int = 20_000
+    blends: int = 2
+    train: TrainConfig = TrainConfig(hidden=(128, 64), dropout=0.0, learning_rate=3e-3, epochs=40, batch_size=256)
+
+
+class Distilled(NamedTuple):
+    """A differentiable stand-in, and the share of holdout rows that both models class alike."""
+
+    classifier: JaxClassifier
+    agreement: float
+
+
+def distil(
+    key: jax.Array, classifier: Classifier, dataset: Dataset, config: DistilConfig | None = None
+) -> Distilled:
+    """Train a network on a classifier's probabilities for train rows and points between them."""
+    config = config or DistilConfig()
+    seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
+    x = _shown(np.random.default_rng(seed), dataset, config)
+    y = classifier.predict_proba(x)
+    network = training.fit(key, x, y, np.ones(len(x), np.float32), config.train)
+    stand_in = JaxClassifier(mlp.logits, network)
+    alike = predict(stand_in, dataset.holdout.x) == predict(classifier, dataset.holdout.x)
+    return Distilled(stand_in, float(alike.mean()))
+
+
+def _shown(random: np.random.Generator, dataset: Dataset, config: DistilConfig) -> FloatArray:
+    rows = dataset.train.x
+    if len(rows) > config.rows:
+        rows = rows[random.choice(len(rows), config.rows, replace=False)]
+    blends = [_blend(random, rows, rows[random.permutation(len(rows))], dataset) for _ in range(config.blends)]
+    return np.concatenate([rows, *blends])
+
+
+def _blend(random: np.random.Generator, a: FloatArray, b: FloatArray, dataset: Dataset) -> FloatArray:
+    """Mix numbers in a random proportion, and take each category from one of the two."""
+    share = random.uniform(size=(len(a), 1)).astype(np.float32)
+    mixed = share * a + (1 - share) * b
+    for start, stop in dataset.encoder.groups:
+        from_a = random.uniform(size=(len(a), 1)) < share
+        mixed[:, start:stop] = np.where(from_a, a[:, start:stop], b[:, start:stop])
+    return dataset.encoder.encode(dataset.encoder.decode(mixed))

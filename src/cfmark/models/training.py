@@ -1,0 +1,122 @@
+"""TrainConfig and ``fit``: the one Adam loop that owners, thieves and shadows share.
+
+``fit_many`` is the same loop under ``vmap``: many networks, each with its own rows, in one program. Rows
+of weight zero are padding: the steps that would see nothing else are skipped, so a padded table trains
+as the table itself does.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from cfmark.errors import ConfigError
+from cfmark.models import mlp
+from cfmark.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How a network is trained; the defaults are the paper's proprietary model.
+
+    Attributes
+    ----------
+    hidden
+        Units of the hidden layers.
+    dropout
+        Share of hidden units dropped in training.
+    learning_rate, epochs, batch_size
+        Of Adam.
+    """
+
+    hidden: tuple[int, ...] = (64, 32, 16)
+    dropout: float = 0.3
+    learning_rate: float = 1e-3
+    epochs: int = 50
+    batch_size: int = 32
+
+    def __post_init__(self) -> None:
+        if not self.hidden or min(self.hidden) < 1:
+            raise ConfigError(f"hidden = {self.hidden}: at least one layer of at least one unit")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout = {self.dropout}: a share from 0 to below 1")
+        if not self.learning_rate > 0:
+            raise ConfigError(f"learning_rate = {self.learning_rate}: must be above 0")
+        if self.epochs < 1 or self.batch_size < 1:
+            raise ConfigError("epochs and batch_size must be at least 1")
+
+
+class _State(NamedTuple):
+    network: mlp.Mlp
+    optimiser: Any
+
+
+def soft_labels(y: IntArray) -> FloatArray:
+    """Turn (n,) classes into (n, 2) probabilities.
+
+    >>> soft_labels(np.array([1, 0])).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    return np.eye(mlp.CLASSES, dtype=np.float32)[y]
+
+
+@partial(jax.jit, static_argnames="config")
+def fit(key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig) -> mlp.Mlp:
+    """Train one network on the rows ``x`` (n, d) with soft labels ``y`` (n, 2) and ``weights`` (n,)."""
+    return _fit(key, x, y, weights, config)
+
+
+@partial(jax.jit, static_argnames="config")
+def fit_many(
+    keys: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig
+) -> mlp.Mlp:
+    """Train k networks at once: ``keys`` (k,), ``x`` (k, n, d), ``y`` (k, n, 2), ``weights`` (k, n)."""
+    return jax.vmap(lambda *each: _fit(*each, config))(keys, x, y, weights)
+
+
+def _fit(key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig) -> mlp.Mlp:
+    key_init, key_epochs = jax.random.split(key)
+    network = mlp.init(key_init, x.shape[1], config.hidden)
+    adam = optax.adam(config.learning_rate)
+    state = _State(network, adam.init(network))
+    steps = -(-x.shape[0] // config.batch_size)
+
+    def epoch(state: _State, key: jax.Array) -> tuple[_State, None]:
+        key_order, key_steps = jax.random.split(key)
+        batches = _shuffle(key_order, weights, steps, config.batch_size)
+
+        def step(state: _State, item: tuple[jax.Array, jax.Array]) -> tuple[_State, None]:
+            key, rows = item
+            in_range = rows < x.shape[0]
+            rows = jnp.where(in_range, rows, 0)
+            batch_weights = jnp.where(in_range, weights[rows], 0)
+            gradient = jax.grad(_loss)(state.network, key, x[rows], y[rows], batch_weights, config.dropout)
+            updates, optimiser = adam.update(gradient, state.optimiser)
+            new = _State(optax.apply_updates(state.network, updates), optimiser)
+            seen = batch_weights.sum() > 0
+            return jax.tree.map(lambda a, b: jnp.where(seen, a, b), new, state), None
+
+        return jax.lax.scan(step, state, (jax.random.split(key_steps, steps), batches))
+
+    state, _ = jax.lax.scan(epoch, state, jax.random.split(key_epochs, config.epochs))
+    return state.network
+
+
+def _shuffle(key: jax.Array, weights: jax.Array, steps: int, size: int) -> jax.Array:
+    """Return (steps, size) row numbers: weighted rows in random order, then padding."""
+    rows = weights.shape[0]
+    rank = jax.random.uniform(key, (rows,)) + jnp.where(weights > 0, 0, 2)
+    order = jnp.argsort(rank)
+    return jnp.pad(order, (0, steps * size - rows), constant_values=rows).reshape(steps, size)
+
+
+def _loss(
+    network: mlp.Mlp, key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, dropout: float
+) -> jax.Array:
+    logits = mlp.dropout_logits(key, network, x, dropout) if dropout else mlp.logits(network, x)
+    cross_entropy = -(y * jax.nn.log_softmax(logits)).sum(axis=1)
+    return (weights * cross_entropy).sum() / jnp.maximum(weights.sum(), 1e-9)
