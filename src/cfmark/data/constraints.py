@@ -1,4 +1,4 @@
-"""Project any array onto the schema relative to the query, and tell what may move. Pure JAX, one row at a time.
+"""Project any array onto the schema relative to the query, and tell what may move. Pure JAX, row by row.
 
 Every function takes a single row; callers ``vmap``. The group layout is static (it shapes the compiled
 program), all numbers are arrays (so data sets of one shape share a compilation).
@@ -41,8 +41,10 @@ def rules_of(encoder: Encoder) -> tuple[Rules, Layout]:
 
     def grid(j: int, value: float) -> np.float32:
         feature = scalars[j]
-        place = np.float32(round((value - feature.lowest) / feature.precision)) if feature.is_number else value
-        return np.minimum(np.float32(place) * step[j], np.float32(1))
+        place = (
+            np.float32(round((value - feature.lowest) / feature.precision)) if feature.is_number else value
+        )
+        return np.float32(min(np.float32(place) * step[j], np.float32(1)))
 
     def bound(j: int, top: bool) -> np.float32:
         feature = scalars[j]
@@ -88,8 +90,15 @@ def project(rules: Rules, layout: Layout, x: jax.Array, candidate: jax.Array) ->
 
 
 def movable(rules: Rules, layout: Layout, x: jax.Array) -> jax.Array:
-    """Return the (d,) mask of the encoded columns that may differ from the query's."""
-    frozen = rules.fixed | (_holds_code(rules, x[: layout.scalars]) & rules.codes_fixed)
+    """Return the (d,) mask of the encoded columns that may differ from the query's.
+
+    It is exact: where it is True, some candidate moves the column; a column that may only rise and is
+    at its top is False.
+    """
+    own = x[: layout.scalars]
+    holds_code = _holds_code(rules, own)
+    low, high = _limits(rules, own, holds_code)
+    frozen = rules.fixed | (holds_code & rules.codes_fixed) | (high - low < 0.5 * rules.step)
     parts = [~frozen]
     for g, (start, stop) in enumerate(layout.groups):
         parts.append(jnp.full((stop - start,), ~rules.group_fixed[g]))
@@ -97,16 +106,22 @@ def movable(rules: Rules, layout: Layout, x: jax.Array) -> jax.Array:
 
 
 def _project_scalars(rules: Rules, x: jax.Array, candidate: jax.Array) -> jax.Array:
+    candidate = jnp.clip(candidate, 0, 1)
     holds_code = _holds_code(rules, x)
-    free = holds_code | ~(rules.up | rules.down)
-    low = jnp.where(free | rules.down, rules.low, jnp.maximum(rules.low, x))
-    high = jnp.where(free | rules.up, rules.high, jnp.minimum(rules.high, x))
+    low, high = _limits(rules, x, holds_code)
     inside = jnp.clip(candidate, low, high)
     steps = jnp.round(inside / rules.step)
     served = jnp.minimum(steps * rules.step, 1)
     served = jnp.where(steps == jnp.round(x / rules.step), x, served)
     stays = holds_code & (rules.codes_fixed | (jnp.abs(candidate - x) <= jnp.abs(candidate - served)))
     return jnp.where(rules.fixed | stays, x, served)
+
+
+def _limits(rules: Rules, x: jax.Array, holds_code: jax.Array) -> tuple[jax.Array, jax.Array]:
+    free = holds_code | ~(rules.up | rules.down)
+    low = jnp.where(free | rules.down, rules.low, jnp.maximum(rules.low, x))
+    high = jnp.where(free | rules.up, rules.high, jnp.minimum(rules.high, x))
+    return low, high
 
 
 def _holds_code(rules: Rules, x: jax.Array) -> jax.Array:

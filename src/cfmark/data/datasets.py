@@ -93,7 +93,9 @@ def load(name: str, schema: str = "actionable", *, rows: int = SYNTHETIC_ROWS, s
     return from_table(name, sources.table(name), description, source=name, seed=seed)
 
 
-def load_table(path: str | Path, schema_path: str | Path, variant: str = "paper", *, seed: int = 0) -> Dataset:
+def load_table(
+    path: str | Path, schema_path: str | Path, variant: str = "paper", *, seed: int = 0
+) -> Dataset:
     """Load one's own CSV or Parquet table with its schema file (see ``cfmark datasets infer``)."""
     schema = read_schema(schema_path, variant)
     return from_table(Path(path).stem, read_table(path), schema, source=str(path), seed=seed)
@@ -110,7 +112,8 @@ def from_table(
         values = table[feature.name]
         if (values == values.iloc[0]).all():
             raise TableError(
-                f"every row has the value {values.iloc[0]}; a constant column explains nothing, name it in 'drop'",
+                f"every row has the value {values.iloc[0]}; a constant column explains nothing: "
+                "take its section out of the schema and name it in 'drop'",
                 source=source,
                 row=1,
                 column=feature.name,
@@ -142,7 +145,9 @@ def _from_encoded(
     for label, count in zip(schema.labels, np.bincount(y, minlength=2), strict=True):
         if count < 10:
             raise TableError(
-                f"{count} rows have the label {label}, at least 10 are needed", source=source, column=schema.target
+                f"{count} rows have the label {label}, at least 10 are needed",
+                source=source,
+                column=schema.target,
             )
     order = np.random.default_rng(derive_seed("split", name, len(y), seed)).permutation(len(y))
     cuts = np.floor(np.cumsum(list(SHARES.values()))[:-1] * len(y)).astype(int)

@@ -5,6 +5,7 @@ Numbers and ordinals come first, one column each, then the categorical features 
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Encoder:
     def groups(self) -> tuple[tuple[int, int], ...]:
         """First and past-the-last column of every one-hot group."""
         edges = np.cumsum([len(self.scalars), *(f.width for f in self.categoricals)]).tolist()
-        return tuple(zip(edges[:-1], edges[1:], strict=True))
+        return tuple(pairwise(edges))
 
     @cached_property
     def width(self) -> int:
@@ -73,15 +74,16 @@ class Encoder:
         x = np.asarray(x)
         columns: dict[str, Any] = {}
         for j, feature in enumerate(self.scalars):
-            columns[feature.name] = _from_grid(feature, np.rint(x[:, j] / np.float64(self.step[j])))
+            grid = np.clip(np.rint(x[:, j] / np.float64(self.step[j])), 0, feature.steps)
+            columns[feature.name] = _from_grid(feature, grid)
         for feature, (start, stop) in zip(self.categoricals, self.groups, strict=True):
             columns[feature.name] = _categories(feature)[x[:, start:stop].argmax(axis=1)]
         return pd.DataFrame(columns, columns=self.schema.names)
 
     def encode_labels(self, table: pd.DataFrame, source: str = "table") -> IntArray:
         """Return the (n,) classes 0 and 1 of the table's target column."""
-        checked = check_table(table[[self.schema.target]], self.schema, source, features=False, target=True)
-        return (checked[self.schema.target] == self.schema.labels[1]).to_numpy(np.int64)
+        checked = check_table(table, self.schema, source, features=False, target=True)
+        return np.asarray(checked[self.schema.target] == self.schema.labels[1], np.int64)
 
 
 def _to_grid(feature: Feature, values: "pd.Series[Any]") -> NDArray[np.float64]:
@@ -92,7 +94,7 @@ def _to_grid(feature: Feature, values: "pd.Series[Any]") -> NDArray[np.float64]:
 
 def _from_grid(feature: Feature, grid: NDArray[np.float64]) -> NDArray[Any]:
     if feature.kind == "ordinal":
-        return _categories(feature)[np.clip(grid, 0, feature.steps).astype(np.int64)]
+        return _categories(feature)[grid.astype(np.int64)]
     values = np.round(feature.lowest + grid * feature.precision, feature.decimals)
     return values.astype(np.int64) if feature.kind == "integer" else values
 
@@ -104,5 +106,4 @@ def _categories(feature: Feature) -> NDArray[Any]:
 
 
 def _positions(feature: Feature, values: "pd.Series[Any]") -> IntArray:
-    positions: IntArray = values.map({c: i for i, c in enumerate(feature.categories)}).to_numpy(np.int64)
-    return positions
+    return np.asarray(values.map({c: i for i, c in enumerate(feature.categories)}), np.int64)

@@ -1,6 +1,9 @@
 """Feature and Schema: what a column is, what it may hold, and how it may move."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from math import isfinite
 from typing import Literal, get_args
 
 from cfmark.errors import SchemaError
@@ -13,6 +16,28 @@ Value = str | int | float
 MAX_STEPS = 2**21
 #: Numbers of this size and more are refused: one of them would flatten its whole column.
 MAX_VALUE = 1e9
+
+
+#: Digits behind the point that a bound or a precision may have.
+MAX_DECIMALS = 9
+# Below this many units of the last decimal, float64 sums and roundings return the number that was written.
+_MAX_SCALED = 2.0**48
+
+
+def spelling(value: object) -> str:
+    """Spell 1, 1.0, "1" and "1.0" alike: a table and its schema rarely agree on it.
+
+    >>> spelling(1), spelling("1.0"), spelling("0.50"), spelling(" yes ")
+    ('1', '1', '0.5', 'yes')
+    """
+    text = str(value).strip()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not isfinite(number):
+        return text
+    return str(int(number)) if number == int(number) else repr(number)
 
 
 @dataclass(frozen=True)
@@ -95,8 +120,8 @@ class Feature:
     @property
     def decimals(self) -> int:
         """Digits behind the point of a served value."""
-        text = f"{self.precision:.9f}".rstrip("0")
-        return len(text.partition(".")[2])
+        written = (_decimal(number) for number in (self.precision, self.lowest))
+        return max(0, *(-int(number.normalize().as_tuple().exponent) for number in written))
 
     @property
     def width(self) -> int:
@@ -104,43 +129,66 @@ class Feature:
         return len(self.categories) if self.kind == "categorical" else 1
 
     def _check_number(self) -> None:
+        numbers = (self.low, self.high, self.precision, *self.special)
         if self.categories:
             raise SchemaError(f"{self.name}: categories belong to ordinal and categorical columns")
+        if not all(isfinite(number) for number in numbers):
+            raise SchemaError(f"{self.name}: low, high, precision and special codes must be finite numbers")
         if not self.low < self.high:
             raise SchemaError(f"{self.name}: low {self.low:g} is not below high {self.high:g}")
         if max(abs(self.lowest), abs(self.highest)) >= MAX_VALUE:
             raise SchemaError(
                 f"{self.name}: bounds must be below {MAX_VALUE:g} in size; store the column in larger units"
             )
-        if not self.precision >= 1e-9:
-            raise SchemaError(f"{self.name}: precision {self.precision:g} must be at least 1e-9")
-        if self.kind == "integer" and self.precision % 1:
-            raise SchemaError(f"{self.name}: the precision of an integer column is a whole number")
+        if not self.precision > 0:
+            raise SchemaError(f"{self.name}: precision {self.precision:g} must be above 0")
+        if self.kind == "integer" and any(number % 1 for number in numbers):
+            raise SchemaError(
+                f"{self.name}: the bounds and the precision of an integer column are whole numbers"
+            )
+        self._check_grid()
+        for code in self.special:
+            if self.low <= code <= self.high:
+                raise SchemaError(
+                    f"{self.name}: special code {code:g} lies inside {self.low:g}..{self.high:g}"
+                )
+
+    def _check_grid(self) -> None:
+        if self.decimals > MAX_DECIMALS:
+            raise SchemaError(f"{self.name}: write bounds and precision with at most {MAX_DECIMALS} decimals")
         if self.steps > MAX_STEPS:
             raise SchemaError(
-                f"{self.name}: {self.low:g}..{self.high:g} in steps of {self.precision:g} are {self.steps:,}"
-                f" values, at most {MAX_STEPS:,} can be told apart; choose a coarser precision"
+                f"{self.name}: {self.lowest:g}..{self.highest:g} in steps of {self.precision:g} are "
+                f"{self.steps:,} values, at most {MAX_STEPS:,} can be told apart; choose a coarser precision"
+            )
+        if max(abs(self.lowest), abs(self.highest)) * 10.0**self.decimals > _MAX_SCALED:
+            raise SchemaError(
+                f"{self.name}: numbers as large as {self.highest:g} cannot be told apart in steps of "
+                f"{self.precision:g}; choose a coarser precision"
             )
         for value in (self.low, self.high, *self.special):
-            ratio = (value - self.lowest) / self.precision
-            if abs(ratio - round(ratio)) > 1e-4:
+            if (_decimal(value) - _decimal(self.lowest)) % _decimal(self.precision):
                 raise SchemaError(
                     f"{self.name}: {value:g} is not a whole number of steps of {self.precision:g} "
                     f"above {self.lowest:g}"
                 )
-        for code in self.special:
-            if self.low <= code <= self.high:
-                raise SchemaError(f"{self.name}: special code {code:g} lies inside {self.low:g}..{self.high:g}")
 
     def _check_categories(self) -> None:
         if len(self.categories) < 2:
             raise SchemaError(f"{self.name}: a column of kind {self.kind} needs at least two categories")
-        if len(set(map(str, self.categories))) != len(self.categories):
+        if any(isinstance(category, bool) for category in self.categories):
+            raise SchemaError(f'{self.name}: write the categories as text: ["True", "False"]')
+        if len(set(map(spelling, self.categories))) != len(self.categories):
             raise SchemaError(f"{self.name}: a category is named twice")
         if self.special:
             raise SchemaError(f"{self.name}: special codes belong to numbers; make the code a category")
         if self.kind == "categorical" and self.direction != "any":
             raise SchemaError(f"{self.name}: categories have no order, so no direction; use kind 'ordinal'")
+
+
+def _decimal(number: float) -> Decimal:
+    """Return the number as a person wrote it: 0.1 is one tenth."""
+    return Decimal(str(float(number)))
 
 
 @dataclass(frozen=True)
@@ -168,12 +216,12 @@ class Schema:
         names = self.names
         if not names:
             raise SchemaError("the schema has no features")
-        for name in names:
-            if names.count(name) > 1:
+        for name, count in Counter(names).items():
+            if count > 1:
                 raise SchemaError(f"{name}: the feature is named twice")
         if self.target in names:
             raise SchemaError(f"{self.target}: the target cannot be a feature too")
-        if len(self.labels) != 2 or str(self.labels[0]) == str(self.labels[1]):
+        if len(self.labels) != 2 or spelling(self.labels[0]) == spelling(self.labels[1]):
             raise SchemaError(f"{self.target}: labels must be two different values, class 0 first")
 
     @property

@@ -27,6 +27,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "unit": (str,),
     "note": (str,),
 }
+_MEMBERS = {"categories": "text or number", "special": "number"}
 
 
 def read_schema(path: str | Path, variant: str = "paper") -> Schema:
@@ -47,26 +48,37 @@ def parse_schema(text: str, variant: str = "paper") -> Schema:
     except tomllib.TOMLDecodeError as problem:
         raise SchemaError(f"not valid TOML ({problem})") from problem
     _known(document, _TOP_KEYS, "the file")
-    if "target" not in document or not isinstance(document.get("features"), dict):
+    if not isinstance(document.get("target"), str) or not isinstance(document.get("features"), dict):
         raise SchemaError("the file needs a line 'target = ...' and sections [features.NAME]")
     schema = Schema(
         features=tuple(Feature(name=k, **_attributes(k, v)) for k, v in document["features"].items()),
-        target=str(document["target"]),
+        target=document["target"],
         labels=_labels(document.get("labels", [0, 1])),
-        drop=tuple(document.get("drop", [])),
+        drop=_drop(document.get("drop", [])),
     )
     variants = document.get("variants", {})
+    if not isinstance(variants, dict) or not all(isinstance(changes, dict) for changes in variants.values()):
+        raise SchemaError("variants are sections: [variants.VARIANT.FEATURE]")
     if variant == "paper" and variant not in variants:
         return schema
     if variant not in variants:
-        raise SchemaError(f"there is no variant {variant!r}; the file has paper, {', '.join(variants)}")
+        raise SchemaError(f"there is no variant {variant!r}; the file has {', '.join(['paper', *variants])}")
     return schema.with_changes({k: _attributes(k, v) for k, v in variants[variant].items()})
 
 
 def _labels(labels: Any) -> tuple[Any, Any]:
     if not isinstance(labels, list) or len(labels) != 2:
         raise SchemaError("labels must be a list of two values: class 0, then class 1")
-    return labels[0], labels[1]
+    first, second = (str(label) if isinstance(label, bool) else label for label in labels)
+    if not isinstance(first, str | int | float) or not isinstance(second, str | int | float):
+        raise SchemaError("a label is a text or a number")
+    return first, second
+
+
+def _drop(names: Any) -> tuple[str, ...]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SchemaError('drop must be a list of column names, like drop = ["id"]')
+    return tuple(names)
 
 
 def _attributes(name: str, section: Any) -> dict[str, Any]:
@@ -76,10 +88,17 @@ def _attributes(name: str, section: Any) -> dict[str, Any]:
     for key, value in section.items():
         if not isinstance(value, _TYPES[key]) or (isinstance(value, bool) and bool not in _TYPES[key]):
             raise SchemaError(f"{name}: {key} = {value!r} has the wrong type")
+        if isinstance(value, list) and not all(_is_member(key, member) for member in value):
+            raise SchemaError(f"{name}: {key} = {value!r} holds something that is no {_MEMBERS[key]}")
     attributes = {key: tuple(v) if isinstance(v, list) else v for key, v in section.items()}
     if attributes.get("kind") == "integer":
         attributes.setdefault("precision", 1)
     return attributes
+
+
+def _is_member(key: str, value: object) -> bool:
+    wanted = (int, float) if key == "special" else (str, int, float)
+    return isinstance(value, wanted) and not isinstance(value, bool)
 
 
 def _known(section: dict[str, Any], allowed: set[str], where: str) -> None:

@@ -79,8 +79,8 @@ def _paths(name: str) -> list[Path]:
     missing = [path for path in paths if not path.is_file()]
     if missing:
         raise DatasetError(
-            f"{name}: there is no file {missing[0]}; run 'cfmark datasets get {name}', or set CFMARK_DATA to the "
-            "folder that has it"
+            f"{name}: there is no file {missing[0]}; run 'cfmark datasets get {name}', or set CFMARK_DATA "
+            "to the folder that has it"
         )
     return paths
 

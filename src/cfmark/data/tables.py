@@ -3,16 +3,22 @@
 Rows are counted as a person counts them in the file: the first row below the header is row 1.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cfmark.data.schema import MAX_VALUE, Feature, Schema
+from cfmark.data.csv_file import csv_chunks, csv_columns
+from cfmark.data.schema import MAX_VALUE, Feature, Schema, spelling
 from cfmark.errors import TableError
+
+# A bound that was stored in 32 bits differs from the schema's by this part of a step at most.
+_ROUNDING = 0.05
 
 
 def read_table(path: str | Path, rows: int | None = None) -> pd.DataFrame:
@@ -26,9 +32,8 @@ def read_chunks(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
     path = Path(path)
     if not path.is_file():
         raise TableError("there is no such file", source=str(path))
-    reader = _parquet_chunks if path.suffix == ".parquet" else _csv_chunks
     seen = 0
-    for chunk in reader(path, size):
+    for chunk in _parquet_chunks(path, size) if _is_parquet(path) else _csv_chunks(path, size):
         chunk.index = pd.RangeIndex(seen, seen + len(chunk))
         seen += len(chunk)
         yield chunk
@@ -36,12 +41,26 @@ def read_chunks(path: str | Path, size: int) -> Iterator[pd.DataFrame]:
         raise TableError("the table has no rows", source=str(path))
 
 
+def column_names(path: str | Path) -> list[str]:
+    """Return the names of a file's columns; a name that occurs twice raises TableError."""
+    path = Path(path)
+    if not path.is_file():
+        raise TableError("there is no such file", source=str(path))
+    if not _is_parquet(path):
+        names = csv_columns(path)
+    else:
+        with _open_parquet(path) as file:
+            names = list(file.schema_arrow.names)
+    check_columns(pd.DataFrame(columns=names), [], str(path))
+    return names
+
+
 def write_table(table: pd.DataFrame, path: str | Path) -> None:
     """Write a CSV or Parquet file, complete or not at all."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
-    if path.suffix == ".parquet":
+    if _is_parquet(path):
         table.to_parquet(part, index=False)
     else:
         table.to_csv(part, index=False, lineterminator="\n")
@@ -51,7 +70,7 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
 def check_table(
     table: pd.DataFrame, schema: Schema, source: str, *, features: bool = True, target: bool = False
 ) -> pd.DataFrame:
-    """Return the schema's columns as numbers and known categories, or raise TableError at the first bad cell."""
+    """Return the schema's columns as numbers and known categories; the first bad cell raises TableError."""
     wanted = (schema.names if features else []) + ([schema.target] if target else [])
     check_columns(table, wanted, source)
     if not len(table):
@@ -76,7 +95,7 @@ def check_columns(table: pd.DataFrame, wanted: list[str], source: str) -> None:
     for name in wanted:
         if name not in table.columns:
             raise TableError(
-                f"the column is missing; the table has {', '.join(map(str, table.columns))}",
+                f"the column is missing; the table has {_some(table.columns)}",
                 source=source,
                 column=name,
             )
@@ -85,18 +104,22 @@ def check_columns(table: pd.DataFrame, wanted: list[str], source: str) -> None:
 def numbers(column: "pd.Series[Any]", source: str) -> "pd.Series[Any]":
     """Return a column as float64, or raise TableError at the first cell that is not a usable number."""
     values = pd.to_numeric(column, errors="coerce").astype(np.float64)
-    _refuse(column, values.isna() & column.isna() | _blank(column), source, "the value is missing")
+    _refuse(column, values.isna() & column.isna() | is_blank(column), source, "the value is missing")
     _refuse(column, values.isna(), source, "{value!r} is not a number")
-    _refuse(column, ~np.isfinite(values), source, "{value} is not a finite number")
+    _refuse(column, values.abs() == np.inf, source, "{value} is not a finite number")
     _refuse(
-        column, values.abs() >= MAX_VALUE, source, f"{{value}} is too large (the limit is {MAX_VALUE:g} in size)"
+        column,
+        values.abs() >= MAX_VALUE,
+        source,
+        f"{{value}} is too large (the limit is {MAX_VALUE:g} in size)",
     )
     return values
 
 
 def _check_number(column: "pd.Series[Any]", feature: Feature, source: str) -> "pd.Series[Any]":
     values = numbers(column, source)
-    inside = values.between(feature.low, feature.high) | values.isin(feature.special)
+    hair = _ROUNDING * feature.precision
+    inside = values.between(feature.low - hair, feature.high + hair) | values.isin(feature.special)
     codes = f" (or {', '.join(f'{c:g}' for c in feature.special)})" if feature.special else ""
     message = f"{{value}} is outside the schema's {feature.low:g}..{feature.high:g}{codes}"
     _refuse(column, ~inside, source, message)
@@ -108,27 +131,22 @@ def _check_number(column: "pd.Series[Any]", feature: Feature, source: str) -> "p
 def _check_choice(
     column: "pd.Series[Any]", choices: tuple[str | int | float, ...], source: str
 ) -> "pd.Series[Any]":
-    known = {_spelling(choice): choice for choice in choices}
-    texts = {value: _spelling(value) for value in column.unique()}
-    _refuse(column, column.isna() | _blank(column), source, "the value is missing")
-    found = column.map({value: known.get(text) for value, text in texts.items()})
-    shown = ", ".join(map(str, choices[:12])) + (", ..." if len(choices) > 12 else "")
-    shown = shown.replace("{", "{{").replace("}", "}}")
+    known = {spelling(choice): choice for choice in choices}
+    found = column.map({value: known.get(spelling(value)) for value in column.unique()})
+    _refuse(column, found.isna() & (column.isna() | is_blank(column)), source, "the value is missing")
+    shown = _some(choices).replace("{", "{{").replace("}", "}}")
     _refuse(column, found.isna(), source, f"{{value!r}} is not one of {shown}")
     return found
 
 
-def _spelling(value: object) -> str:
-    """Spell 1, 1.0, "1" and "1.0" alike."""
-    text = str(value).strip()
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return str(int(number)) if np.isfinite(number) and number == int(number) else text
+def _some(names: Iterable[object]) -> str:
+    """Name the first dozen."""
+    first = list(map(str, islice(names, 13)))
+    return ", ".join(first[:12]) + (", ..." if len(first) > 12 else "")
 
 
-def _blank(column: "pd.Series[Any]") -> "pd.Series[bool]":
+def is_blank(column: "pd.Series[Any]") -> "pd.Series[bool]":
+    """Return which cells hold no value: empty, or a word for it."""
     if pd.api.types.is_numeric_dtype(column):
         return pd.Series(False, index=column.index)
     return column.astype(str).str.strip().isin(["", "nan", "NaN", "NA", "N/A", "null", "None"])
@@ -137,31 +155,29 @@ def _blank(column: "pd.Series[Any]") -> "pd.Series[bool]":
 def _refuse(column: "pd.Series[Any]", bad: "pd.Series[bool]", source: str, message: str) -> None:
     if bad.any():
         row = int(np.argmax(bad.to_numpy()))
-        text = message.format(value=column.iloc[row])
+        value = column.iloc[row]
+        text = message.format(value=value.item() if isinstance(value, np.generic) else value)
         raise TableError(text, source=source, row=int(column.index[row]) + 1, column=str(column.name))
 
 
+def _is_parquet(path: Path) -> bool:
+    return path.suffix == ".parquet"
+
+
 def _csv_chunks(path: Path, size: int) -> Iterator[pd.DataFrame]:
-    try:
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].astype(str).str.strip()
-        check_columns(pd.DataFrame(columns=list(header)), [], str(path))
-        reader = pd.read_csv(
-            path, chunksize=size, dtype=str, keep_default_na=False, header=0, names=list(header), index_col=False
-        )
-        with reader:
-            yield from reader
-    except pd.errors.EmptyDataError:
-        raise TableError("the table has no rows", source=str(path)) from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as problem:
-        text = " ".join(str(problem).split())
-        raise TableError(f"the file is not a readable CSV table ({text})", source=str(path)) from problem
+    yield from csv_chunks(path, size, column_names(path))
 
 
 def _parquet_chunks(path: Path, size: int) -> Iterator[pd.DataFrame]:
-    try:
-        file = pq.ParquetFile(path)
-    except Exception as problem:
-        raise TableError(f"the file is not a readable Parquet table ({problem})", source=str(path)) from problem
-    with file:
+    column_names(path)
+    with _open_parquet(path) as file:
         for batch in file.iter_batches(batch_size=size):
             yield batch.to_pandas()
+
+
+def _open_parquet(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (OSError, pa.ArrowException) as problem:
+        text = " ".join(str(problem).split())
+        raise TableError(f"the file is not a readable Parquet table ({text})", source=str(path)) from problem
