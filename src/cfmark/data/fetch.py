@@ -238,7 +238,8 @@ class _Download:
     def _wrong(self, what: str) -> DatasetError:
         return DatasetError(
             f"{self.name}: {self.address} sent the wrong bytes for {self.item.path} ({what}); they were "
-            f"deleted. Run 'cfmark datasets get {self.name}' to start afresh, or put the right file at {self.path}"
+            f"deleted. Run 'cfmark datasets get {self.name}' to start afresh, or put the right file at "
+            f"{self.path}"
         )
 
     def _broken_off(self, why: str) -> DatasetError:

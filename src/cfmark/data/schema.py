@@ -20,8 +20,8 @@ MAX_VALUE = 1e9
 
 #: Digits behind the point that a bound or a precision may have.
 MAX_DECIMALS = 9
-# Below this many units of the last decimal, float64 sums and roundings return the number that was written.
-_MAX_SCALED = 2.0**48
+#: Below this many units of the last decimal, float64 sums and roundings return the number that was written.
+MAX_SCALED = 2.0**48
 
 
 def spelling(value: object) -> str:
@@ -161,7 +161,7 @@ class Feature:
                 f"{self.name}: {self.lowest:g}..{self.highest:g} in steps of {self.precision:g} are "
                 f"{self.steps:,} values, at most {MAX_STEPS:,} can be told apart; choose a coarser precision"
             )
-        if max(abs(self.lowest), abs(self.highest)) * 10.0**self.decimals > _MAX_SCALED:
+        if max(abs(self.lowest), abs(self.highest)) * 10.0**self.decimals > MAX_SCALED:
             raise SchemaError(
                 f"{self.name}: numbers as large as {self.highest:g} cannot be told apart in steps of "
                 f"{self.precision:g}; choose a coarser precision"

@@ -3,7 +3,8 @@
 Rows are counted as a person counts them in the file: the first row below the header is row 1.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def column_names(path: str | Path) -> list[str]:
     else:
         with _open_parquet(path) as file:
             names = list(file.schema_arrow.names)
-    check_columns(pd.DataFrame(columns=names), [], str(path))
+    check_columns(names, [], str(path))
     return names
 
 
@@ -72,7 +73,7 @@ def check_table(
 ) -> pd.DataFrame:
     """Return the schema's columns as numbers and known categories; the first bad cell raises TableError."""
     wanted = (schema.names if features else []) + ([schema.target] if target else [])
-    check_columns(table, wanted, source)
+    check_columns(list(table.columns), wanted, source)
     if not len(table):
         raise TableError("the table has no rows", source=source)
     checked: dict[str, Any] = {}
@@ -87,15 +88,15 @@ def check_table(
     return pd.DataFrame(checked, index=table.index)
 
 
-def check_columns(table: pd.DataFrame, wanted: list[str], source: str) -> None:
+def check_columns(names: Collection[str], wanted: Iterable[str], source: str) -> None:
     """Raise TableError if a wanted column is missing or a column's name occurs twice."""
-    twice = table.columns[table.columns.duplicated()]
-    if len(twice):
-        raise TableError("the column's name occurs twice", source=source, column=str(twice[0]))
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise TableError("the column's name occurs twice", source=source, column=str(name))
     for name in wanted:
-        if name not in table.columns:
+        if name not in names:
             raise TableError(
-                f"the column is missing; the table has {_some(table.columns)}",
+                f"the column is missing; the table has {_some(names)}",
                 source=source,
                 column=name,
             )
