@@ -5,10 +5,13 @@ Files are looked for in the folder that CFMARK_DATA names, else in ``~/.local/sh
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from sklearn.datasets import load_breast_cancer
 
 from cfmark.data.schema import Feature, Schema
@@ -22,6 +25,24 @@ FILES: dict[str, tuple[str, ...]] = {
     "heloc": ("heloc/heloc_dataset.csv",),
     "loan": tuple(f"loan/year={year}.csv" for year in LOAN_YEARS),
     "mnist01": ("mnist/t10k-images-idx3-ubyte", "mnist/t10k-labels-idx1-ubyte"),
+}
+
+
+class Facts(NamedTuple):
+    """What is known of a data set before it is there: its size, and class 1 with its share."""
+
+    rows: int
+    columns: int
+    label: str
+    rate: float
+
+
+FACTS = {
+    "cancer": Facts(569, 30, "diagnosis is malignant", 0.373),
+    "credit": Facts(30_000, 23, "default next month", 0.221),
+    "heloc": Facts(10_459, 23, "RiskPerformance is Good", 0.478),
+    "loan": Facts(449_152, 12, "Approve: paid in full", 0.681),
+    "mnist01": Facts(2_115, 784, "the digit is 1", 0.537),
 }
 
 
@@ -96,7 +117,8 @@ def _loan(paths: list[Path]) -> pd.DataFrame:
     size = sum(path.stat().st_size for path in paths)
     cached = cache_folder() / f"loan-{size}-{stamp}.parquet"
     if cached.is_file():
-        return pd.read_parquet(cached)
+        with suppress(OSError, pa.ArrowException):
+            return pd.read_parquet(cached)
     text = {"LowDoc": str, "State": str}
     frame = pd.concat([pd.read_csv(path, dtype=text) for path in paths], ignore_index=True)
     _keep(frame, cached)
@@ -107,8 +129,9 @@ def _keep(frame: pd.DataFrame, cached: Path) -> None:
     """Write a copy for the next load; a folder that cannot be written costs time, not the load."""
     try:
         cached.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=cached.parent, suffix=".part", delete=False) as part:
-            frame.to_parquet(part.name, index=False)
-        Path(part.name).replace(cached)
+        with tempfile.TemporaryDirectory(dir=cached.parent, suffix=".part") as folder:
+            part = Path(folder) / cached.name
+            frame.to_parquet(part, index=False)
+            part.replace(cached)
     except OSError:
         return
