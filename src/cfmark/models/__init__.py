@@ -1,5 +1,6 @@
 """Networks, their training, and any other model as a Classifier."""
 
+from cfmark.models import mlp as mlp
 from cfmark.models.adapters import BlackBox as BlackBox
 from cfmark.models.adapters import adapt as adapt
 from cfmark.models.classifier import JaxClassifier as JaxClassifier
@@ -14,6 +15,7 @@ from cfmark.models.surrogate import DistilConfig as DistilConfig
 from cfmark.models.surrogate import Distilled as Distilled
 from cfmark.models.surrogate import distil as distil
 from cfmark.models.training import TrainConfig as TrainConfig
+from cfmark.models.training import descend as descend
 from cfmark.models.training import fit as fit
 from cfmark.models.training import fit_many as fit_many
 from cfmark.models.training import soft_labels as soft_labels
@@ -26,12 +28,14 @@ __all__ = [
     "TrainConfig",
     "accuracy",
     "adapt",
+    "descend",
     "describe",
     "distil",
     "fit",
     "fit_classifier",
     "fit_many",
     "load_classifier",
+    "mlp",
     "owner_config",
     "read_facts",
     "save_classifier",

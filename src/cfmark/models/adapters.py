@@ -68,7 +68,9 @@ def adapt(model: Any, dataset: Dataset, inputs: Inputs | None = None) -> Classif
     name = type(model).__name__
     proba = getattr(model, "predict_proba", None)
     if proba is None and not callable(model):
-        raise ModelError(f"{name} has no predict_proba and cannot be called; fit a classifier with probabilities")
+        raise ModelError(
+            f"{name} has no predict_proba and cannot be called; fit a classifier with probabilities"
+        )
     if proba is None:
         ask, inputs = model, inputs or "raw"
         name = getattr(model, "__name__", name)
@@ -103,9 +105,7 @@ def _inputs_of(model: Any, dataset: Dataset, name: str) -> Inputs:
     )
 
 
-def _in_order(
-    proba: Callable[[Any], Any], classes: Any, dataset: Dataset, name: str
-) -> Callable[[Any], Any]:
+def _in_order(proba: Callable[[Any], Any], classes: Any, dataset: Dataset, name: str) -> Callable[[Any], Any]:
     """Put the columns of predict_proba in the order class 0, class 1."""
     if classes is None:
         return proba
@@ -117,7 +117,9 @@ def _in_order(
             return proba
         if listed == [second, first]:
             return lambda rows: np.asarray(proba(rows))[:, ::-1]
-    raise ModelError(f"{name} knows the classes {listed}; the schema's labels are {list(dataset.schema.labels)}")
+    raise ModelError(
+        f"{name} knows the classes {listed}; the schema's labels are {list(dataset.schema.labels)}"
+    )
 
 
 def _checked(answer: Any, rows: int, name: str) -> FloatArray:
@@ -129,13 +131,18 @@ def _checked(answer: Any, rows: int, name: str) -> FloatArray:
         values = values.reshape(rows)
         values = np.stack([1 - values, values], axis=1)
     if values.shape != (rows, 2):
-        raise ModelError(f"{name} answered with shape {values.shape} to {rows} rows; ({rows}, 2) or ({rows},) is needed")
+        raise ModelError(
+            f"{name} answered with shape {values.shape} to {rows} rows; ({rows}, 2) or ({rows},) is needed"
+        )
     if not np.isfinite(values).all():
         raise ModelError(f"{name} answered with a value that is not finite")
     if values.min() < -1e-6 or values.max() > 1 + 1e-6:
-        raise ModelError(f"{name} answered {values.flat[np.abs(values - 0.5).argmax()]:g}, which is not a probability")
+        raise ModelError(
+            f"{name} answered {values.flat[np.abs(values - 0.5).argmax()]:g}, which is not a probability"
+        )
     sums = values.sum(axis=1)
     if np.abs(sums - 1).max() > 1e-3:
-        raise ModelError(f"{name} answered probabilities that sum to {sums[np.abs(sums - 1).argmax()]:g}, not to 1")
+        raise ModelError(
+            f"{name} answered probabilities that sum to {sums[np.abs(sums - 1).argmax()]:g}, not to 1"
+        )
     return values.astype(np.float32)
-

@@ -21,18 +21,19 @@ class Mlp(NamedTuple):
     biases: tuple[jax.Array, ...]
 
 
-def init(key: jax.Array, width: int, hidden: tuple[int, ...]) -> Mlp:
+def init(key: jax.Array, width: int, hidden: tuple[int, ...], outputs: int = CLASSES) -> Mlp:
     """Draw He-normal weights for ``width`` inputs, and zero biases."""
-    sizes = (width, *hidden, CLASSES)
+    sizes = (width, *hidden, outputs)
     keys = jax.random.split(key, len(sizes) - 1)
     weights = tuple(
-        jax.random.normal(k, (a, b)) * math.sqrt(2 / a) for k, a, b in zip(keys, sizes[:-1], sizes[1:], strict=True)
+        jax.random.normal(k, (a, b)) * math.sqrt(2 / a)
+        for k, a, b in zip(keys, sizes[:-1], sizes[1:], strict=True)
     )
     return Mlp(weights, tuple(jnp.zeros(b) for b in sizes[1:]))
 
 
 def logits(mlp: Mlp, x: jax.Array) -> jax.Array:
-    """Return the (..., 2) logits of the rows ``x`` (..., d)."""
+    """Return the (..., outputs) numbers of the last layer for the rows ``x`` (..., d)."""
     hidden = x
     for weight, bias in zip(mlp.weights[:-1], mlp.biases[:-1], strict=True):
         hidden = _activate(_dense(hidden, weight, bias))

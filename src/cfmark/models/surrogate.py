@@ -29,7 +29,9 @@ class DistilConfig:
 
     rows: int = 20_000
     blends: int = 2
-    train: TrainConfig = TrainConfig(hidden=(128, 64), dropout=0.0, learning_rate=3e-3, epochs=40, batch_size=256)
+    train: TrainConfig = TrainConfig(
+        hidden=(128, 64), dropout=0.0, learning_rate=3e-3, epochs=40, batch_size=256
+    )
 
 
 class Distilled(NamedTuple):
@@ -57,7 +59,9 @@ def _shown(random: np.random.Generator, dataset: Dataset, config: DistilConfig) 
     rows = dataset.train.x
     if len(rows) > config.rows:
         rows = rows[random.choice(len(rows), config.rows, replace=False)]
-    blends = [_blend(random, rows, rows[random.permutation(len(rows))], dataset) for _ in range(config.blends)]
+    blends = [
+        _blend(random, rows, rows[random.permutation(len(rows))], dataset) for _ in range(config.blends)
+    ]
     return np.concatenate([rows, *blends])
 
 

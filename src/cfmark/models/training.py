@@ -5,6 +5,7 @@ of weight zero are padding: the steps that would see nothing else are skipped, s
 as the table itself does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -51,7 +52,7 @@ class TrainConfig:
 
 
 class _State(NamedTuple):
-    network: mlp.Mlp
+    params: Any
     optimiser: Any
 
 
@@ -71,39 +72,49 @@ def fit(key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: 
 
 
 @partial(jax.jit, static_argnames="config")
-def fit_many(
-    keys: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig
-) -> mlp.Mlp:
+def fit_many(keys: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig) -> mlp.Mlp:
     """Train k networks at once: ``keys`` (k,), ``x`` (k, n, d), ``y`` (k, n, 2), ``weights`` (k, n)."""
     return jax.vmap(lambda *each: _fit(*each, config))(keys, x, y, weights)
 
 
 def _fit(key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig) -> mlp.Mlp:
-    key_init, key_epochs = jax.random.split(key)
+    key_init, key_steps = jax.random.split(key)
     network = mlp.init(key_init, x.shape[1], config.hidden)
+    loss = partial(_cross_entropy, dropout=config.dropout)
+    trained: mlp.Mlp = descend(key_steps, network, loss, (x, y), weights, config)
+    return trained
+
+
+def descend(
+    key: jax.Array,
+    params: Any,
+    loss: Callable[[Any, jax.Array, tuple[jax.Array, ...], jax.Array], jax.Array],
+    data: tuple[jax.Array, ...],
+    weights: jax.Array,
+    config: TrainConfig,
+) -> Any:
+    """Return ``params`` after Adam on ``loss(params, key, batch of data, batch of weights)``; to be jitted."""
+    rows = weights.shape[0]
     adam = optax.adam(config.learning_rate)
-    state = _State(network, adam.init(network))
-    steps = -(-x.shape[0] // config.batch_size)
+    steps = -(-rows // config.batch_size)
 
     def epoch(state: _State, key: jax.Array) -> tuple[_State, None]:
         key_order, key_steps = jax.random.split(key)
         batches = _shuffle(key_order, weights, steps, config.batch_size)
-
-        def step(state: _State, item: tuple[jax.Array, jax.Array]) -> tuple[_State, None]:
-            key, rows = item
-            in_range = rows < x.shape[0]
-            rows = jnp.where(in_range, rows, 0)
-            batch_weights = jnp.where(in_range, weights[rows], 0)
-            gradient = jax.grad(_loss)(state.network, key, x[rows], y[rows], batch_weights, config.dropout)
-            updates, optimiser = adam.update(gradient, state.optimiser)
-            new = _State(optax.apply_updates(state.network, updates), optimiser)
-            seen = batch_weights.sum() > 0
-            return jax.tree.map(lambda a, b: jnp.where(seen, a, b), new, state), None
-
         return jax.lax.scan(step, state, (jax.random.split(key_steps, steps), batches))
 
-    state, _ = jax.lax.scan(epoch, state, jax.random.split(key_epochs, config.epochs))
-    return state.network
+    def step(state: _State, item: tuple[jax.Array, jax.Array]) -> tuple[_State, None]:
+        key, numbers = item
+        chosen = jnp.minimum(numbers, rows - 1)
+        batch_weights = jnp.where(numbers < rows, weights[chosen], 0)
+        gradient = jax.grad(loss)(state.params, key, tuple(part[chosen] for part in data), batch_weights)
+        updates, optimiser = adam.update(gradient, state.optimiser)
+        new = _State(optax.apply_updates(state.params, updates), optimiser)
+        seen = batch_weights.sum() > 0
+        return jax.tree.map(lambda a, b: jnp.where(seen, a, b), new, state), None
+
+    state, _ = jax.lax.scan(epoch, _State(params, adam.init(params)), jax.random.split(key, config.epochs))
+    return state.params
 
 
 def _shuffle(key: jax.Array, weights: jax.Array, steps: int, size: int) -> jax.Array:
@@ -114,9 +125,10 @@ def _shuffle(key: jax.Array, weights: jax.Array, steps: int, size: int) -> jax.A
     return jnp.pad(order, (0, steps * size - rows), constant_values=rows).reshape(steps, size)
 
 
-def _loss(
-    network: mlp.Mlp, key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, dropout: float
+def _cross_entropy(
+    network: mlp.Mlp, key: jax.Array, batch: tuple[jax.Array, ...], weights: jax.Array, dropout: float
 ) -> jax.Array:
+    x, y = batch
     logits = mlp.dropout_logits(key, network, x, dropout) if dropout else mlp.logits(network, x)
-    cross_entropy = -(y * jax.nn.log_softmax(logits)).sum(axis=1)
-    return (weights * cross_entropy).sum() / jnp.maximum(weights.sum(), 1e-9)
+    losses = -(y * jax.nn.log_softmax(logits)).sum(axis=1)
+    return (weights * losses).sum() / jnp.maximum(weights.sum(), 1e-9)
