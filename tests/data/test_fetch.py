@@ -1,6 +1,7 @@
 import gzip
 import hashlib
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -205,8 +206,12 @@ def test_too_many_bytes_are_never_written(
 def test_a_gzip_bomb_is_not_unpacked(server: Server, tmp_path: Path) -> None:
     server.content = gzip.compress(bytes(50_000_000))
     item = fetch.Item(PATH, 100_000, "0" * 64, "here", "bomb.gz")
+    tracemalloc.start()
     with pytest.raises(DatasetError, match="wrong bytes"):
         fetch.get("heloc", tmp_path, base_urls={"here": server.url}, items={PATH: item})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5_000_000
     assert names(tmp_path) == []
 
 

@@ -153,6 +153,12 @@ def test_pieces_tell_the_same_as_the_whole(
     read = scan.read_chunks
     monkeypatch.setattr(scan, "read_chunks", lambda path, _: read(path, size))
     assert schema_of(frame, tmp_path)[1] == whole
+    rate = ["x" if row == 30 else cell for row, cell in enumerate(frame["rate"], start=1)]
+    with pytest.raises(TableError, match="row 30, column 'rate': 'x' is not a number"):
+        schema_of(frame.assign(rate=rate), tmp_path)
+    city = [None if row == 25 else cell for row, cell in enumerate(frame["city"], start=1)]
+    with pytest.raises(TableError, match="row 25, column 'city': the value is missing"):
+        schema_of(frame.assign(city=city), tmp_path)
 
 
 cells = st.one_of(
