@@ -36,6 +36,7 @@ def test_presence_needs_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_every_built_in_table_has_a_schema_file() -> None:
     assert all(sources.schema_path(name).is_file() for name in BUILT_IN)
+    assert {*BUILT_IN, *sources.FILES} == set(sources.FACTS)
 
 
 def test_cancer_is_inside() -> None:

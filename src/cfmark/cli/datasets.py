@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cfmark.cli import screen
 from cfmark.cli.common import open_dataset, start_jax
 from cfmark.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rich.console import Console
     from rich.table import Table
 
     from cfmark.data import Dataset, Feature, Split
@@ -32,12 +32,12 @@ def list_() -> None:
     from cfmark.data import is_present
     from cfmark.data.sources import FACTS
 
-    table = _table("name", ">rows", ">columns", "class 1", ">share", "here")
+    table = screen.table("name", ">rows", ">columns", "class 1", ">share", "here")
     for name, facts in FACTS.items():
         here = "yes" if is_present(name) else f"cfmark datasets get {name}"
         table.add_row(name, f"{facts.rows:,}", f"{facts.columns}", facts.label, f"{facts.rate:.1%}", here)
     table.add_row("synthetic", "any", "9", "made of 8 numbers and a category", "50.0%", "yes")
-    _console().print(table)
+    screen.console().print(table)
 
 
 @app.command()
@@ -59,7 +59,7 @@ def describe(
     if (name is None) == (data is None):
         raise ConfigError("name one data set, or a file with --data: 'cfmark datasets describe cancer'")
     dataset = open_dataset(name or data or "", schema)
-    console = _console()
+    console = screen.console()
     console.print(_splits(dataset), _features(dataset))
     if model:
         start_jax()
@@ -73,7 +73,7 @@ def describe(
 
 @app.command()
 def get(
-    name: Annotated[str, typer.Argument(help="credit, heloc, loan, mnist01, or all.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="A data set that needs files, or all.", show_default=False)],
     folder: Annotated[
         Path | None,
         typer.Option(help="Where to; by default the folder that CFMARK_DATA names, or your home's."),
@@ -89,7 +89,7 @@ def get(
     with _progress() as progress:
         for one in FILES if name == "all" else [name]:
             fetch.get(one, folder, progress=progress)
-    console = _console()
+    console = screen.console()
     console.print(f"{name}: every file is in {folder or data_folder()}, and its sha256 is right.")
     if folder is not None and folder != data_folder():
         console.print(f"To use them there, set CFMARK_DATA={folder}")
@@ -133,7 +133,7 @@ def infer(
 
 def _splits(dataset: "Dataset") -> "Table":
     label = dataset.schema.labels[1]
-    table = _table("rows", ">count", f">{dataset.schema.target} is {label}", "for")
+    table = screen.table("rows", ">count", f">{dataset.schema.target} is {label}", "for")
     purposes = {
         "train": "the owner's model",
         "query": "customers' questions",
@@ -147,7 +147,7 @@ def _splits(dataset: "Dataset") -> "Table":
 
 def _features(dataset: "Dataset") -> "Table":
     features = dataset.schema.features
-    table = _table("feature", "kind", "range", ">precision", "unit", "may change")
+    table = screen.table("feature", "kind", "range", ">precision", "unit", "may change")
     for feature in features[:_MOST_FEATURES]:
         precision = f"{feature.precision:.{feature.decimals}f}" if feature.is_number else ""
         table.add_row(feature.name, feature.kind, _range(feature), precision, feature.unit, _freedom(feature))
@@ -172,29 +172,11 @@ def _freedom(feature: "Feature") -> str:
     return f"{freedom}, a code stays" if feature.special_fixed else freedom
 
 
-def _table(*heads: str) -> "Table":
-    """Make a table; a head that starts with ">" is of a column of numbers."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for head in heads:
-        table.add_column(head.removeprefix(">"), justify="right" if head.startswith(">") else "left")
-    return table
-
-
-def _console() -> "Console":
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False, soft_wrap=True)
-    return console if console.is_terminal else Console(highlight=False, markup=False, width=120)
-
-
 @contextmanager
 def _progress() -> "Iterator[Progress]":
     """Show a bar a file on a terminal, and a line a file elsewhere."""
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -202,7 +184,7 @@ def _progress() -> "Iterator[Progress]":
         return
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
     with Progress(*columns, console=console) as bars:
-        tasks = {}
+        tasks: dict[str, TaskID] = {}
 
         def tell(path: str, arrived: int, total: int) -> None:
             if path not in tasks:
