@@ -65,7 +65,8 @@ def test_describe_tells_how_good_the_classifier_is(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         models, "open_model", lambda dataset: seen.append(dataset.name) or SimpleNamespace(accuracy=0.9312)
     )
-    assert "right on 93.1% of the 400 holdout rows" in run("describe", "synthetic")
+    rows = len(load("synthetic").holdout.y)
+    assert f"right on 93.1% of the {rows} holdout rows" in run("describe", "synthetic")
     assert seen == ["synthetic"]
 
 

@@ -37,7 +37,7 @@ def may_move(schema: Schema, x: NDArray[np.float32]) -> NDArray[np.bool_]:
     return np.asarray(compiled(layout)[1](rules, jnp.asarray(x)))
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(schema=schemas(most=4), seed=SEEDS)
 def test_what_is_projected_may_be_served(schema: Schema, seed: int) -> None:
     encoder = Encoder(schema)

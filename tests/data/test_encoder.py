@@ -74,7 +74,7 @@ def test_labels() -> None:
         encoder.encode_labels(TABLE.drop(columns="label"))
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(schema=schemas(), seed=st.integers(0, 2**32 - 1))
 def test_round_trip_is_exact_on_the_grid(schema: Schema, seed: int) -> None:
     encoder, table = Encoder(schema), table_of(schema, 40, seed)

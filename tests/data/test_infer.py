@@ -168,7 +168,7 @@ cells = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     numbers=st.lists(cells, min_size=ROWS, max_size=ROWS, unique_by=float),
     words=st.lists(
