@@ -149,7 +149,17 @@ def _from_encoded(
                 source=source,
                 column=schema.target,
             )
-    order = np.random.default_rng(derive_seed("split", name, len(y), seed)).permutation(len(y))
-    cuts = np.floor(np.cumsum(list(SHARES.values()))[:-1] * len(y)).astype(int)
-    train, query, holdout = (Split(x[rows], y[rows], rows) for rows in map(np.sort, np.split(order, cuts)))
+    parts = _deal(np.random.default_rng(derive_seed("split", name, len(y), seed)), y)
+    train, query, holdout = (Split(x[rows], y[rows], rows) for rows in parts)
     return Dataset(name, schema, train, query, holdout)
+
+
+def _deal(random: np.random.Generator, y: IntArray) -> list[IntArray]:
+    """Deal the rows of each class at random to the splits, so that all have the same share of each."""
+    order = random.permutation(len(y))
+    place = np.empty(len(y))
+    for label in (0, 1):
+        of_class = order[y[order] == label]
+        place[of_class] = (np.arange(len(of_class)) + 0.5) / len(of_class)
+    part = np.searchsorted(np.cumsum(list(SHARES.values()))[:-1], place, side="right")
+    return [np.flatnonzero(part == k) for k in range(len(SHARES))]

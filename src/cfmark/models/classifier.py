@@ -54,9 +54,13 @@ def fit_classifier(key: jax.Array, dataset: Dataset, config: TrainConfig | None 
 
 
 def owner_config(rows: int) -> TrainConfig:
-    """Return the paper's training, with larger batches and fewer epochs for larger tables."""
+    """Return the paper's training, its batches and epochs fitted to the table's length.
+
+    For small tables they, and the averaging of weights, were chosen by cross-validation on the train rows of
+    Cancer.
+    """
     if rows < 2_000:
-        return TrainConfig()
+        return TrainConfig(batch_size=16, epochs=100, averaging=0.99)
     return TrainConfig(batch_size=256) if rows < 100_000 else TrainConfig(batch_size=1024, epochs=20)
 
 

@@ -32,6 +32,8 @@ class TrainConfig:
         Share of hidden units dropped in training.
     learning_rate, epochs, batch_size
         Of Adam.
+    averaging
+        Above 0, the result is a running mean of the weights that keeps this share at every step.
     """
 
     hidden: tuple[int, ...] = (64, 32, 16)
@@ -39,12 +41,14 @@ class TrainConfig:
     learning_rate: float = 1e-3
     epochs: int = 50
     batch_size: int = 32
+    averaging: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.hidden or min(self.hidden) < 1:
             raise ConfigError(f"hidden = {self.hidden}: at least one layer of at least one unit")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout = {self.dropout}: a share from 0 to below 1")
+        for name in ("dropout", "averaging"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} = {getattr(self, name)}: a share from 0 to below 1")
         if not self.learning_rate > 0:
             raise ConfigError(f"learning_rate = {self.learning_rate}: must be above 0")
         if self.epochs < 1 or self.batch_size < 1:
@@ -53,6 +57,7 @@ class TrainConfig:
 
 class _State(NamedTuple):
     params: Any
+    mean: Any
     optimiser: Any
 
 
@@ -109,12 +114,16 @@ def descend(
         batch_weights = jnp.where(numbers < rows, weights[chosen], 0)
         gradient = jax.grad(loss)(state.params, key, tuple(part[chosen] for part in data), batch_weights)
         updates, optimiser = adam.update(gradient, state.optimiser)
-        new = _State(optax.apply_updates(state.params, updates), optimiser)
+        params = optax.apply_updates(state.params, updates)
+        share = config.averaging
+        mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state.mean, params)
+        new = _State(params, mean, optimiser)
         seen = batch_weights.sum() > 0
         return jax.tree.map(lambda a, b: jnp.where(seen, a, b), new, state), None
 
-    state, _ = jax.lax.scan(epoch, _State(params, adam.init(params)), jax.random.split(key, config.epochs))
-    return state.params
+    start = _State(params, params, adam.init(params))
+    state, _ = jax.lax.scan(epoch, start, jax.random.split(key, config.epochs))
+    return state.mean
 
 
 def _shuffle(key: jax.Array, weights: jax.Array, steps: int, size: int) -> jax.Array:

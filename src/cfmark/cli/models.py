@@ -1,0 +1,93 @@
+"""Which model a command explains: the data set's own, trained once and kept, or one that the user names."""
+
+import hashlib
+import importlib
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from cfmark.data import Dataset, cache_folder
+from cfmark.errors import ConfigError, ModelError
+from cfmark.models import (
+    accuracy,
+    adapt,
+    describe,
+    fit_classifier,
+    load_classifier,
+    owner_config,
+    save_classifier,
+)
+from cfmark.seeds import derive_seed
+from cfmark.types import Classifier
+
+
+class OpenModel(NamedTuple):
+    """A classifier, the share of holdout rows it gets right, and what it is in words."""
+
+    classifier: Classifier
+    accuracy: float
+    origin: str
+
+
+def open_model(dataset: Dataset, name: str | None = None) -> OpenModel:
+    """Open a model for a data set.
+
+    Parameters
+    ----------
+    dataset
+        What the model classifies.
+    name
+        ``None``: a network trained on the train rows, kept in the cache folder. ``model.npz``: a saved
+        network. ``module:attribute``: an estimator or a callable that Python can import from here.
+    """
+    if name is None:
+        classifier, origin = _own(dataset)
+    elif name.endswith(".npz"):
+        classifier, origin = _saved(dataset, name), f"the network in {name}"
+    else:
+        classifier, origin = adapt(_imported(name), dataset), f"the model {name}"
+    return OpenModel(classifier, accuracy(classifier, dataset.holdout.x, dataset.holdout.y), origin)
+
+
+def _own(dataset: Dataset) -> tuple[Classifier, str]:
+    config = owner_config(len(dataset.train.x))
+    digest = hashlib.sha256(repr((config, dataset.schema, jax.__version__)).encode())
+    digest.update(dataset.train.x.tobytes())
+    digest.update(dataset.train.y.tobytes())
+    kept = cache_folder() / "models" / f"{dataset.name}-{digest.hexdigest()[:16]}.npz"
+    if kept.is_file() and kept.with_suffix(".json").is_file():
+        try:
+            return load_classifier(kept), "a network trained on the train rows, from the cache"
+        except ModelError:
+            pass
+    classifier = fit_classifier(jax.random.key(derive_seed("owner", dataset.name)), dataset, config)
+    try:
+        save_classifier(classifier, kept, dataset=dataset.name, training=describe(config))
+    except OSError:
+        return classifier, "a network trained on the train rows (the cache folder cannot be written)"
+    return classifier, "a network trained on the train rows"
+
+
+def _saved(dataset: Dataset, name: str) -> Classifier:
+    classifier = load_classifier(name)
+    width = classifier.params.weights[0].shape[0]
+    if width != dataset.width:
+        raise ModelError(f"{name} takes {width} encoded columns; {dataset.name} has {dataset.width}")
+    return classifier
+
+
+def _imported(name: str) -> Any:
+    module, colon, attribute = name.partition(":")
+    if not colon or not module or not attribute:
+        raise ConfigError(f"--model {name}: expected a file 'model.npz' or 'module:attribute'")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ImportError as problem:
+        raise ConfigError(f"--model {name}: the module cannot be imported ({problem})") from problem
+    except AttributeError:
+        raise ConfigError(f"--model {name}: the module {module!r} has no {attribute!r}") from None
