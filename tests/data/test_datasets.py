@@ -51,6 +51,14 @@ def test_splits_depend_on_the_seed_alone(name: str) -> None:
     assert np.all(np.diff(first.train.rows) > 0)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_every_split_has_the_same_share_of_each_class(seed: int) -> None:
+    dataset = load("cancer", seed=seed)
+    rate = FACTS["cancer"].rate
+    for split in dataset.train, dataset.query, dataset.holdout:
+        assert abs(split.y.sum() - rate * len(split.y)) < 1.5
+
+
 def test_a_splits_rows_are_the_tables() -> None:
     schema, table = synthetic(200)
     dataset = from_table("mine", table, schema)
