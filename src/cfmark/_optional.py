@@ -11,10 +11,10 @@ def optional(extra: str) -> Iterator[None]:
     """Turn an ImportError inside the block into advice.
 
     >>> with optional("dice"):
-    ...     import a_package_that_is_not_there
+    ...     import not_there
     Traceback (most recent call last):
     ...
-    cfmark.errors.MissingExtra: this needs the package 'a_package_that_is_not_there': pip install 'cfmark[dice]'
+    cfmark.errors.MissingExtra: this needs the package 'not_there': pip install 'cfmark[dice]'
     """
     try:
         yield

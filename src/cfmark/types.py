@@ -50,9 +50,7 @@ class Explainer(Protocol):
         """The model whose decisions are explained."""
         ...
 
-    def search(
-        self, keys: "jax.Array", x: FloatArray, target: IntArray
-    ) -> tuple[FloatArray, BoolArray]:
+    def search(self, keys: "jax.Array", x: FloatArray, target: IntArray) -> tuple[FloatArray, BoolArray]:
         """Look for counterfactuals: one PRNG key a row, ``(n, m, d)`` candidates and ``(n, m)`` found.
 
         A row's answer depends on its own key and values alone, not on its neighbours in the batch.

@@ -43,7 +43,9 @@ def main() -> None:
     try:
         app()
     except CfmarkError as problem:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {_escape(str(problem))}", highlight=False)
+        Console(stderr=True, soft_wrap=True).print(
+            f"[bold red]error:[/] {_escape(str(problem))}", highlight=False
+        )
         sys.exit(1)
 
 

@@ -1,5 +1,6 @@
 """What several commands share: which data, with which schema, and the set-up of JAX."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,14 +12,17 @@ if TYPE_CHECKING:
     from cfmark.data import Dataset
 
 DataOption = Annotated[
-    str, typer.Option("--data", help="A built-in data set (see 'cfmark datasets list'), or a CSV or Parquet file.")
+    str,
+    typer.Option(
+        "--data", help="A built-in data set (see 'cfmark datasets list'), or a CSV or Parquet file."
+    ),
 ]
 SchemaOption = Annotated[
     str | None,
     typer.Option(
         "--schema",
-        help="For a built-in data set: 'actionable' (default) or 'paper'. For a file: its schema, a TOML file that "
-        "'cfmark datasets infer' starts for you.",
+        help="For a built-in data set: 'actionable' (default) or 'paper'. For a file: its schema, a TOML "
+        "file that 'cfmark datasets infer' starts for you.",
     ),
 ]
 
@@ -31,8 +35,8 @@ def open_dataset(data: str, schema: str | None) -> "Dataset":
         return load(data, schema or "actionable")
     if schema is None:
         raise ConfigError(
-            f"{data} needs a schema: run 'cfmark datasets infer {data} --target COLUMN', look through the file it "
-            "writes, and pass it with --schema"
+            f"{data} needs a schema: run 'cfmark datasets infer {data} --target COLUMN', look through the "
+            "file it writes, and pass it with --schema"
         )
     return load_table(data, schema)
 
@@ -43,5 +47,6 @@ def start_jax() -> None:
 
     from cfmark.data import cache_folder
 
-    jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    update: Callable[[str, object], None] = jax.config.update
+    update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
+    update("jax_persistent_cache_min_compile_time_secs", 0.3)

@@ -36,7 +36,8 @@ def demo(
     dataset = open_dataset("cancer", "actionable")
     opened = open_model(dataset)
     console.print(_opening(dataset, opened))
-    told, sentence = {}, []
+    told: dict[str, Any] = {}
+    sentence: list[str] = []
     table = screen.table("method", ">found", ">validity", ">L1", ">changed", ">violations", ">CFs/s")
     for method in ("growing_sphere", "dice", "cchvae"):
         measured, speed, words = _explained(dataset, opened, method, out)
@@ -62,8 +63,8 @@ def demo(
 def _opening(dataset: "Dataset", opened: "OpenModel") -> str:
     rows = len(dataset.train.x), len(dataset.query.x), len(dataset.holdout.x)
     return (
-        f"Breast cancer, {sum(rows)} biopsies of {len(dataset.schema.features)} measures: {rows[0]} train rows, "
-        f"{rows[1]} query rows, {rows[2]} holdout rows.\n"
+        f"Breast cancer, {sum(rows)} biopsies of {len(dataset.schema.features)} measures: "
+        f"{rows[0]} train rows, {rows[1]} query rows, {rows[2]} holdout rows.\n"
         f"The owner's classifier is right on {opened.accuracy:.1%} of the holdout rows.\n"
     )
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 OptionList = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A field of the method's config, as in --set candidates=128."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="A field of the method's config, as in --set candidates=128."
+    ),
 ]
 
 
@@ -23,13 +25,16 @@ def explain(
     schema: SchemaOption = None,
     method: Annotated[str, typer.Option(help="growing_sphere, dice or cchvae.")] = "growing_sphere",
     rows: Annotated[
-        Path | None, typer.Option(help="CSV or Parquet file of the rows to explain; by default the query rows.")
+        Path | None,
+        typer.Option(help="CSV or Parquet file of the rows to explain; by default the query rows."),
     ] = None,
     out: Annotated[Path, typer.Option(help="The CSV file to write.")] = Path("cfs.csv"),
     n: Annotated[int, typer.Option("-n", min=1, max=100, help="Counterfactuals for each row.")] = 1,
     model: Annotated[
         str | None,
-        typer.Option(help="model.npz, or module:attribute of any fitted model; by default one is trained and kept."),
+        typer.Option(
+            help="model.npz, or module:attribute of any fitted model; by default one is trained and kept."
+        ),
     ] = None,
     options: OptionList = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same answers.")] = 0,
@@ -57,7 +62,10 @@ def explain(
 
     given = parse_options(options or []) | {"n_cfs": n}
     opened = open_model(dataset, model)
-    typer.echo(f"{opened.origin}: right on {opened.accuracy:.1%} of {len(dataset.holdout.y):,} holdout rows", err=True)
+    typer.echo(
+        f"{opened.origin}: right on {opened.accuracy:.1%} of {len(dataset.holdout.y):,} holdout rows",
+        err=True,
+    )
     key_fit, key_explain = jax.random.split(jax.random.key(derive_seed("explain", method, seed)))
     explainer = fit_explainer(key_fit, method, dataset, opened.classifier, **given)
     settings = {"data": data, "schema": schema, "method": method, "rows": str(rows), "n": n} | {

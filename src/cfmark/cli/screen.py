@@ -61,7 +61,9 @@ def _plain(label: str, total: int | None, done: int) -> Callable[[int], None]:
         if now - last < _PAUSE:
             return
         last = now
-        left = f" of {total:,}, {(now - start) * (total - count) / (count - done):.0f} s left" if total else ""
+        left = (
+            f" of {total:,}, {(now - start) * (total - count) / (count - done):.0f} s left" if total else ""
+        )
         typer.echo(f"{label}: {count:,}{left}", err=True)
 
     return tell

@@ -40,7 +40,9 @@ class Report:
 
         def mean(name: str, weight: Any) -> float:
             values = np.array([getattr(piece, name) for piece in self.pieces])
-            return float(np.average(values[weight > 0], weights=weight[weight > 0])) if weight.any() else np.nan
+            return (
+                float(np.average(values[weight > 0], weights=weight[weight > 0])) if weight.any() else np.nan
+            )
 
         return Quality(
             queries=int(weights.sum()),
@@ -53,7 +55,7 @@ class Report:
 
 
 def answers(dataset: Dataset, explanations: Explanations, first_row: int) -> pd.DataFrame:
-    """Return counterfactuals as a table: which query (rows count from 1), which answer, found, and the values.
+    """Return counterfactuals as a table: which query (rows count from 1), which answer, found, values.
 
     What was not found has empty cells. The target column holds the class that was asked for.
     """
@@ -144,7 +146,9 @@ def _resume(part: Path, notes: Path, settings: dict[str, Any]) -> int:
     try:
         queries = pd.read_csv(part, usecols=["query"], nrows=complete.count(b"\n") - 1)["query"].to_numpy()
     except (ValueError, pd.errors.ParserError) as problem:
-        raise TableError(f"cannot be read back ({problem}); run without --resume", source=str(part)) from problem
+        raise TableError(
+            f"cannot be read back ({problem}); run without --resume", source=str(part)
+        ) from problem
     times = int(settings["n"])
     done = len(queries) // times
     lines = complete.splitlines(keepends=True)[: 1 + done * times]
