@@ -4,7 +4,6 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from cfmark.cli import datasets, demo, explain
 from cfmark.errors import CfmarkError
@@ -14,8 +13,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    help="Watermark counterfactual explanations, and prove which models were trained on them.",
+    rich_markup_mode="markdown",
 )
 app.add_typer(datasets.app, name="datasets")
 app.command(name="demo")(demo.demo)
@@ -35,21 +33,28 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
-) -> None: ...
+) -> None:
+    """Watermark counterfactual explanations, and prove which models were trained on them.
+
+    Example: cfmark demo
+    """
 
 
-def main() -> None:
-    """Run the program; every error that cfmark raises on purpose becomes one line."""
+def run() -> None:
+    """Run the program; what cfmark refuses and what the system refuses become one line."""
     try:
-        app()
+        app(prog_name="cfmark")
     except CfmarkError as problem:
-        Console(stderr=True, soft_wrap=True).print(
-            f"[bold red]error:[/] {_escape(str(problem))}", highlight=False
-        )
-        sys.exit(1)
+        _fail(str(problem))
+    except OSError as problem:
+        place = f"{problem.filename}: " if problem.filename else ""
+        _fail(f"{place}{problem.strerror or problem}")
 
 
-def _escape(text: str) -> str:
-    from rich.markup import escape
+def _fail(message: str) -> None:
+    from rich.console import Console
+    from rich.text import Text
 
-    return escape(text)
+    line = " ".join(part.strip() for part in message.splitlines() if part.strip())
+    Console(stderr=True, soft_wrap=True).print(Text.assemble(("error:", "bold red"), " ", line))
+    sys.exit(1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cfmark.errors import ConfigError
+from cfmark.errors import ConfigError, TableError
 
 if TYPE_CHECKING:
     from cfmark.data import Dataset
@@ -32,7 +32,11 @@ def open_dataset(data: str, schema: str | None) -> "Dataset":
     from cfmark.data import load, load_table
 
     if Path(data).suffix not in (".csv", ".parquet"):
+        if Path(data).is_file():
+            raise ConfigError(f"--data {data}: a table is a file that ends in .csv or .parquet")
         return load(data, schema or "actionable")
+    if not Path(data).is_file():
+        raise TableError("there is no such file", source=data)
     if schema is None:
         raise ConfigError(
             f"{data} needs a schema: run 'cfmark datasets infer {data} --target COLUMN', look through the "

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 _MOST_FEATURES = 60
 
-app = typer.Typer(no_args_is_help=True, help="See the built-in data sets, download them, bring your own.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="See the built-in data sets, download them, bring your own.\n\nExample: cfmark datasets list",
+)
 
 
 @app.command("list")

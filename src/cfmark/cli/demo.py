@@ -20,7 +20,7 @@ def demo(
 ) -> None:
     """Run the whole story on the embedded Cancer data: train, explain, and say what was found.
 
-    It needs no network and no files, and writes what it prints to OUT/summary.json, the counterfactuals to
+    It needs no network and no files. What it prints goes to OUT/summary.json too, the counterfactuals to
     OUT/cfs_METHOD.csv.
 
     Example: cfmark demo --out build/demo
@@ -28,6 +28,7 @@ def demo(
     start = time.monotonic()
     from cfmark.cli.common import open_dataset, start_jax
 
+    out.mkdir(parents=True, exist_ok=True)
     start_jax()
     from cfmark.cli import screen
     from cfmark.cli.models import open_model
@@ -121,7 +122,6 @@ def _cells(measured: "Quality") -> list[str]:
 
 
 def _write(path: Path, summary: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".json.part")
     part.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     part.replace(path)

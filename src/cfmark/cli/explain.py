@@ -1,6 +1,9 @@
 """``cfmark explain``: counterfactuals for the rows of a file."""
 
+import hashlib
+import json
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,31 +14,36 @@ from cfmark.errors import ConfigError
 
 if TYPE_CHECKING:
     from cfmark.cli.stream import Report
+    from cfmark.data import Dataset
+    from cfmark.types import Classifier
 
+RowsOption = Annotated[
+    Path | None,
+    typer.Option(help="CSV or Parquet file of the rows to explain; by default the query rows."),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        help="model.npz, or module:attribute of any fitted model; by default one is trained and kept."
+    ),
+]
 OptionList = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="NAME=VALUE", help="A field of the method's config, as in --set candidates=128."
     ),
 ]
+_KINDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def explain(
     data: DataOption = "cancer",
     schema: SchemaOption = None,
     method: Annotated[str, typer.Option(help="growing_sphere, dice or cchvae.")] = "growing_sphere",
-    rows: Annotated[
-        Path | None,
-        typer.Option(help="CSV or Parquet file of the rows to explain; by default the query rows."),
-    ] = None,
+    rows: RowsOption = None,
     out: Annotated[Path, typer.Option(help="The CSV file to write.")] = Path("cfs.csv"),
     n: Annotated[int, typer.Option("-n", min=1, max=100, help="Counterfactuals for each row.")] = 1,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="model.npz, or module:attribute of any fitted model; by default one is trained and kept."
-        ),
-    ] = None,
+    model: ModelOption = None,
     options: OptionList = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same answers.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier run was stopped.")] = False,
@@ -43,11 +51,14 @@ def explain(
     """Find counterfactuals: what would have to change for the other decision?
 
     The rows are read and the answers written piece by piece, so a file may be of any length. Both are in
-    the data set's own columns and units; a row without a counterfactual has found = False and empty cells.
+    the data set's own columns and units; columns go by their names, and others than the data set's are
+    ignored. A row without a counterfactual has found = False and empty cells.
 
-    Example: cfmark explain --data cancer --method growing_sphere --rows queries.csv --out cfs.csv
+    Example: cfmark explain --rows queries.csv --out cfs.csv
 
-    Example: cfmark explain --data my.csv --schema my.toml --model my_module:pipeline --method dice -n 3
+    Example: cfmark explain --data my.csv --schema my.toml --method dice -n 3
+
+    Example: cfmark explain --data my.csv --schema my.toml --model my_file:model
     """
     if out.suffix != ".csv":
         raise ConfigError(f"--out {out}: the answers are written as CSV; name a file that ends in .csv")
@@ -60,19 +71,21 @@ def explain(
     from cfmark.explainers import fit_explainer
     from cfmark.seeds import derive_seed
 
-    given = parse_options(options or []) | {"n_cfs": n}
+    given = config_of(method, options or [], n)
+    stream.check(dataset, rows, out)
     opened = open_model(dataset, model)
-    typer.echo(
-        f"{opened.origin}: right on {opened.accuracy:.1%} of {len(dataset.holdout.y):,} holdout rows",
-        err=True,
-    )
+    right = f"right on {opened.accuracy:.1%} of {len(dataset.holdout.y):,} holdout rows"
+    typer.echo(f"{opened.origin}: {right}", err=True)
     key_fit, key_explain = jax.random.split(jax.random.key(derive_seed("explain", method, seed)))
     explainer = fit_explainer(key_fit, method, dataset, opened.classifier, **given)
-    settings = {"data": data, "schema": schema, "method": method, "rows": str(rows), "n": n} | {
-        "model": model,
-        "set": sorted(options or []),
+    settings: dict[str, Any] = {
+        "data": data,
+        "method": method,
+        "rows": str(rows and rows.resolve()),
+        "n": n,
         "seed": seed,
     }
+    settings |= {"set": sorted(options or [])} | _fingerprints(dataset, opened.classifier)
     start = time.monotonic()
     try:
         report = stream.explain_file(
@@ -86,38 +99,71 @@ def explain(
             progress=lambda total, done: screen.progress("rows", total, done),
         )
     except KeyboardInterrupt:
-        typer.echo(f"\nStopped. What is done is in {out}.part; add --resume to go on.", err=True)
+        part = stream.part_of(out)
+        done = f"What is done is in {part}; add --resume to go on." if part.exists() else "No row is done."
+        typer.echo(f"\nStopped. {done}", err=True)
         raise typer.Exit(130) from None
     _tell(report, out, time.monotonic() - start)
 
 
-def parse_options(texts: list[str]) -> dict[str, Any]:
-    """Turn NAME=VALUE texts into a dict of numbers, booleans and strings.
+def config_of(method: str, texts: list[str], n: int) -> dict[str, Any]:
+    """Turn -n and NAME=VALUE texts into fields of the method's config, checked.
 
-    >>> parse_options(["candidates=128", "refine=false", "growth=1.2"])
-    {'candidates': 128, 'refine': False, 'growth': 1.2}
+    >>> config_of("growing_sphere", ["candidates=128", "refine=false", "growth=1.2"], 3)
+    {'candidates': 128, 'refine': False, 'growth': 1.2, 'n_cfs': 3}
     """
-    import json
+    from cfmark.explainers import METHODS
 
-    options = {}
+    if method not in METHODS:
+        raise ConfigError(f"there is no method {method!r}; the methods are {', '.join(METHODS)}")
+    plain = METHODS[method].config()
+    known = {field.name: type(getattr(plain, field.name)) for field in fields(plain)}
+    known = {name: kind for name, kind in known.items() if kind in _KINDS and name != "n_cfs"}
+    options: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise ConfigError(f"--set {text}: expected NAME=VALUE")
-        try:
-            options[name] = json.loads(value)
-        except ValueError:
-            options[name] = value
+        if name not in known:
+            hint = "say -n" if name == "n_cfs" else f"{method} has {', '.join(known)}"
+            raise ConfigError(f"--set {text}: there is no {name!r} to set; {hint}")
+        options[name] = _parsed(text, value, known[name])
+    options["n_cfs"] = n
+    METHODS[method].config(**options)
     return options
+
+
+def _parsed(text: str, value: str, kind: type) -> bool | int | float:
+    parsed: Any = None
+    try:
+        parsed = json.loads(value, parse_constant=lambda _: None)
+    except ValueError:
+        pass
+    fits = type(parsed) is kind or (kind is float and type(parsed) is int)
+    if not fits:
+        raise ConfigError(f"--set {text}: expected {_KINDS[kind]}")
+    number: bool | int | float = kind(parsed)
+    return number
+
+
+def _fingerprints(dataset: "Dataset", classifier: "Classifier") -> dict[str, str]:
+    """Tell a schema and a model from others of the same name, by what they say."""
+    shown = classifier.predict_proba(dataset.holdout.x[:256]).round(4)
+    texts = {"schema": repr(dataset.schema).encode(), "model": shown.tobytes()}
+    return {name: hashlib.sha256(text).hexdigest()[:16] for name, text in texts.items()}
 
 
 def _tell(report: "Report", out: Path, seconds: float) -> None:
     earlier = f" ({report.skipped:,} were there already)" if report.skipped else ""
     typer.echo(f"{out}: {report.rows + report.skipped:,} rows explained{earlier}, {seconds:.1f} s", err=True)
-    if report.pieces:
-        q = report.quality()
-        typer.echo(
-            f"found {q.found:.1%}, valid {q.validity:.1%}, L1 {q.l1:.2f}, {q.changed:.1f} features changed, "
-            f"{q.violations} violations, {q.queries / seconds:,.0f} rows a second",
-            err=True,
-        )
+    if not report.pieces:
+        return
+    q = report.quality()
+    if not q.found:
+        typer.echo("found none: no row has a counterfactual that the schema allows", err=True)
+        return
+    typer.echo(
+        f"found {q.found:.1%}, valid {q.validity:.1%}, L1 {q.l1:.2f}, {q.changed:.1f} features changed, "
+        f"{q.violations} violations, {q.queries / seconds:,.0f} rows a second",
+        err=True,
+    )

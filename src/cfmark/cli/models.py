@@ -71,6 +71,8 @@ def _own(dataset: Dataset) -> tuple[Classifier, str]:
 
 
 def _saved(dataset: Dataset, name: str) -> Classifier:
+    if not Path(name).is_file():
+        raise ModelError(f"{name}: there is no such file")
     classifier = load_classifier(name)
     width = classifier.params.weights[0].shape[0]
     if width != dataset.width:
@@ -86,8 +88,10 @@ def _imported(name: str) -> Any:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except ImportError as problem:
-        raise ConfigError(f"--model {name}: the module cannot be imported ({problem})") from problem
-    except AttributeError:
-        raise ConfigError(f"--model {name}: the module {module!r} has no {attribute!r}") from None
+        imported = importlib.import_module(module)
+    except Exception as problem:  # a module may fail in any way
+        reason = f"{type(problem).__name__}: {problem}"
+        raise ConfigError(f"--model {name}: the module cannot be imported ({reason})") from problem
+    if not hasattr(imported, attribute):
+        raise ConfigError(f"--model {name}: the module {module!r} has no {attribute!r}")
+    return getattr(imported, attribute)

@@ -28,8 +28,10 @@ def console() -> "Console":
     """Return the console for results; where there is no terminal its lines are 120 wide."""
     from rich.console import Console
 
-    screen = Console(highlight=False, markup=False, soft_wrap=True)
-    return screen if screen.is_terminal else Console(highlight=False, markup=False, width=120)
+    screen = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    if screen.is_terminal:
+        return screen
+    return Console(highlight=False, markup=False, emoji=False, width=120)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Explain a file of any length piece by piece: what is done is on disk, and a stopped run can go on.
 
-The answers go to ``OUT.part``, with the run's settings beside it, and become ``OUT`` when all are there.
+The answers go to ``OUT.part`` and become ``OUT`` when all are there. Beside it, ``OUT.part.json`` says how
+far they are complete and what they were made with.
 """
 
 import json
@@ -20,8 +21,11 @@ from cfmark.evaluation import Quality, quality
 from cfmark.explainers import explain
 from cfmark.types import Explainer, Explanations, FloatArray
 
-#: Rows read, explained and written at a time.
+#: At most so many rows, and so many encoded cells of answers, are read, explained and written at a time.
 CHUNK = 4096
+CELLS = 4_000_000
+#: The columns of the answers that are not the table's own.
+OWN_COLUMNS = ("query", "cf", "found")
 Progress = Callable[[int | None, int], AbstractContextManager[Callable[[int], None]]]
 
 
@@ -54,6 +58,30 @@ class Report:
         )
 
 
+def check(dataset: Dataset, rows: Path | None, out: Path) -> None:
+    """Refuse, before any long work, what could not be read or written after it."""
+    for name in (*dataset.schema.names, dataset.schema.target):
+        if name in OWN_COLUMNS:
+            raise ConfigError(
+                f"{dataset.name} has a column {name!r}; the answers need that name for themselves: rename it"
+            )
+    if rows is not None:
+        dataset.encoder.encode(next(read_chunks(rows, CHUNK)), str(rows))
+        if out.exists() and out.samefile(rows):
+            raise ConfigError(f"--out {out}: that is the file of the rows; choose another name")
+    if out.is_dir():
+        raise ConfigError(f"--out {out}: that is a folder; name a file in it")
+    part = part_of(out)
+    there = part.exists()
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part.open("ab").close()
+    except OSError as problem:
+        raise ConfigError(f"--out {out}: cannot be written ({problem.strerror})") from problem
+    if not there:
+        part.unlink()
+
+
 def answers(dataset: Dataset, explanations: Explanations, first_row: int) -> pd.DataFrame:
     """Return counterfactuals as a table: which query (rows count from 1), which answer, found, values.
 
@@ -82,17 +110,20 @@ def explain_file(
     progress: Progress,
 ) -> Report:
     """Explain the rows of a file (or the data set's query rows) into a CSV file, and report."""
-    part, notes = _with(out, ".part"), _with(out, ".part.json")
+    part, notes = part_of(out), _with(out, ".part.json")
     done = _resume(part, notes, settings) if resume and part.is_file() else 0
     if not done:
-        _start(out, part, notes, settings)
+        part.unlink(missing_ok=True)
     report = Report(skipped=done)
-    with progress(_count(dataset, rows), done) as tell, part.open("a", encoding="utf-8", newline="") as file:
-        for first, x in _pieces(dataset, rows, done):
+    size = min(CHUNK, max(CELLS // (int(settings["n"]) * dataset.width), 128))
+    with progress(_count(dataset, rows), done) as tell:
+        for first, x in _pieces(dataset, rows, done, size):
             explanations = explain(key, explainer, x, first_row=first, progress=tell)
-            table = answers(dataset, explanations, first)
-            table.to_csv(file, index=False, header=not (done or report.rows), lineterminator="\n")
-            file.flush()
+            with part.open("a", encoding="utf-8", newline="") as file:
+                answers(dataset, explanations, first).to_csv(
+                    file, index=False, header=first == 0, lineterminator="\n"
+                )
+            _note(notes, settings, first + len(x), part.stat().st_size)
             report.rows += len(x)
             report.pieces.append(quality(explanations, dataset.encoder, explainer.classifier))
     part.replace(out)
@@ -100,16 +131,15 @@ def explain_file(
     return report
 
 
-def _pieces(dataset: Dataset, rows: Path | None, done: int) -> Iterator[tuple[int, FloatArray]]:
+def _pieces(dataset: Dataset, rows: Path | None, done: int, size: int) -> Iterator[tuple[int, FloatArray]]:
     if rows is None:
-        for first in range(done, len(dataset.query.x), CHUNK):
-            yield first, dataset.query.x[first : first + CHUNK]
+        for first in range(done, len(dataset.query.x), size):
+            yield first, dataset.query.x[first : first + size]
         return
-    for table in read_chunks(rows, CHUNK):
-        first = int(table.index[0])
-        left = table.loc[max(first, done) :]
+    for table in read_chunks(rows, size):
+        left = table.loc[done:]
         if len(left):
-            yield max(first, done), dataset.encoder.encode(left, str(rows))
+            yield int(left.index[0]), dataset.encoder.encode(left, str(rows))
 
 
 def _count(dataset: Dataset, rows: Path | None) -> int | None:
@@ -122,38 +152,35 @@ def _count(dataset: Dataset, rows: Path | None) -> int | None:
         return max(sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) - 1, 0)
 
 
-def _start(out: Path, part: Path, notes: Path, settings: dict[str, Any]) -> None:
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text("", encoding="utf-8")
-        notes.write_text(json.dumps(settings), encoding="utf-8")
-    except OSError as problem:
-        raise ConfigError(f"--out {out}: cannot be written ({problem})") from problem
+def _note(notes: Path, settings: dict[str, Any], queries: int, size: int) -> None:
+    """Write down that so many queries are answered in the part's first ``size`` bytes."""
+    text = json.dumps({"settings": settings, "queries": queries, "bytes": size})
+    fresh = _with(notes, ".new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(notes)
 
 
 def _resume(part: Path, notes: Path, settings: dict[str, Any]) -> int:
     """Return how many queries are completely answered, and cut off what is not."""
     try:
-        same = json.loads(notes.read_text(encoding="utf-8")) == settings
-    except (OSError, ValueError):
-        same = False
-    if not same:
-        raise ConfigError(f"{part} was made with other settings: run without --resume to start again")
-    text = part.read_bytes()
-    complete = text[: text.rfind(b"\n") + 1]
-    if complete.count(b"\n") < 2:
-        return 0
-    try:
-        queries = pd.read_csv(part, usecols=["query"], nrows=complete.count(b"\n") - 1)["query"].to_numpy()
-    except (ValueError, pd.errors.ParserError) as problem:
-        raise TableError(
-            f"cannot be read back ({problem}); run without --resume", source=str(part)
-        ) from problem
-    times = int(settings["n"])
-    done = len(queries) // times
-    lines = complete.splitlines(keepends=True)[: 1 + done * times]
-    part.write_bytes(b"".join(lines))
-    return done
+        noted = json.loads(notes.read_text(encoding="utf-8"))
+        made_with, queries, size = noted["settings"], int(noted["queries"]), int(noted["bytes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ConfigError(f"{notes} cannot be read: run without --resume to start again") from None
+    if other := sorted(name for name in settings if made_with.get(name) != settings[name]):
+        raise ConfigError(
+            f"{part} was made with another {' and '.join(other)}: run without --resume to start again"
+        )
+    if part.stat().st_size < size:
+        raise TableError("some answers are gone; run without --resume to start again", source=str(part))
+    with part.open("r+b") as file:
+        file.truncate(size)
+    return queries
+
+
+def part_of(out: Path) -> Path:
+    """Return the file that holds the answers until all are there."""
+    return _with(out, ".part")
 
 
 def _with(path: Path, ending: str) -> Path:

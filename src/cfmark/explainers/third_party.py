@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cfmark._optional import optional
-from cfmark.data import Dataset, Encoder
+from cfmark.data import Dataset, Encoder, Feature
 from cfmark.errors import ModelError
 from cfmark.explainers.loop import Context, Space
 from cfmark.explainers.refine import project_rows
@@ -38,17 +38,16 @@ class ThirdParty:
     n_cfs: int
 
     def search(self, keys: jax.Array, x: FloatArray, target: IntArray) -> tuple[FloatArray, BoolArray]:
-        """Look for counterfactuals; see ``types.Explainer``. A query that stands twice is asked once."""
+        """Look for counterfactuals; see ``types.Explainer``.
+
+        A query that stands twice is asked once. The generator's seed is drawn from the batch's first key.
+        """
         seed = int(jax.random.randint(keys[0], (), 0, 2**31 - 1))
         n, m = len(x), self.n_cfs
         _, first, place = np.unique(x, axis=0, return_index=True, return_inverse=True)
         once = np.sort(first)
         answers = self.generate(self.encoder.decode(x[once]), target[once], seed)
-        if len(answers) != len(once) * m:
-            raise ModelError(
-                f"the generator gave {len(answers)} rows to {len(once)} queries; {len(once) * m} are needed"
-            )
-        answers = answers.iloc[_spread(np.searchsorted(once, first)[place], m)]
+        answers = self._checked(answers, len(once)).iloc[_spread(np.searchsorted(once, first)[place], m)]
         given = answers.notna().all(axis=1).to_numpy()
         cf = np.repeat(x, m, axis=0)
         if given.any():
@@ -58,16 +57,35 @@ class ThirdParty:
         right = predict(self.classifier, cf.reshape(n * m, -1)) == np.repeat(target, m)
         return cf, (given & right).reshape(n, m)
 
+    def _checked(self, answers: Any, queries: int) -> pd.DataFrame:
+        """Return the schema's columns of as many rows as were asked for."""
+        if not isinstance(answers, pd.DataFrame):
+            raise ModelError(f"the generator gave a {type(answers).__name__}; a DataFrame is needed")
+        names, rows = self.encoder.schema.names, queries * self.n_cfs
+        if missing := [name for name in names if name not in answers]:
+            raise ModelError(f"the generator's table has no column {', '.join(map(repr, missing[:5]))}")
+        if len(answers) != rows:
+            raise ModelError(
+                f"the generator gave {len(answers)} rows to {queries} queries; {rows} are needed, "
+                "a row of NaN where there is no answer"
+            )
+        return answers[names].reset_index(drop=True)
+
     def _encoded(self, answers: pd.DataFrame) -> FloatArray:
         """Encode answers; numbers outside the bounds are brought inside."""
         inside = answers.copy()
         for feature in self.encoder.schema.features:
             if feature.is_number:
-                column = answers[feature.name]
-                coded = column.isin(feature.special)
-                bounded = pd.to_numeric(column).clip(feature.low, feature.high).where(~coded, column)
-                inside[feature.name] = bounded.round() if feature.kind == "integer" else bounded
+                inside[feature.name] = _bounded(answers[feature.name], feature)
         return self.encoder.encode(inside, "generator")
+
+
+def _bounded(column: "pd.Series[Any]", feature: Feature) -> "pd.Series[Any]":
+    """Bring a column's numbers inside the bounds; text stays, for ``encode`` to refuse."""
+    values = pd.to_numeric(column, errors="coerce")
+    bounded = values.clip(feature.low, feature.high).where(~values.isin(feature.special), values)
+    bounded = bounded.round() if feature.kind == "integer" else bounded
+    return bounded if values.notna().all() else column
 
 
 def _spread(places: IntArray, times: int) -> IntArray:
