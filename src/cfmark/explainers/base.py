@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import jax
 import numpy as np
 
-from cfmark.errors import ModelError
+from cfmark.errors import ConfigError, ModelError
 from cfmark.types import BoolArray, Explainer, Explanations, FloatArray, IntArray, predict
 
 #: Batches are padded to one of these sizes, so that few programs are compiled.
@@ -39,8 +39,9 @@ def explain(
         Called with the number of rows done after each batch.
     """
     x = np.asarray(x, np.float32)
-    if target is None:
-        target = 1 - predict(explainer.classifier, x)
+    target = 1 - predict(explainer.classifier, x) if target is None else np.asarray(target, np.int64)
+    if target.shape != (len(x),) or not np.isin(target, (0, 1)).all():
+        raise ConfigError(f"target: a class 0 or 1 for each of the {len(x)} queries is needed")
     pieces = []
     for start, stop in batches(len(x)):
         rows = np.arange(first_row + start, first_row + stop)
@@ -48,9 +49,8 @@ def explain(
         if progress:
             progress(stop - start)
     if not pieces:
-        m = explainer.search(
-            _keys(key, np.arange(1)), np.zeros((1, x.shape[1]), np.float32), np.zeros(1, int)
-        )[1].shape[1]
+        blank = np.zeros((SMALL, x.shape[1]), np.float32)
+        m = explainer.search(_keys(key, np.arange(SMALL)), blank, np.zeros(SMALL, np.int64))[1].shape[1]
         return Explanations(x, np.zeros((0, m, x.shape[1]), np.float32), np.zeros((0, m), bool), target)
     cf, found = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     return Explanations(x, cf, found, target)

@@ -5,7 +5,8 @@ The answer looks like the training rows, and immutable columns condition the aut
 itself needs no gradient.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -49,7 +50,7 @@ class CchvaeConfig:
     max_shells: int = 26
     walk_steps: int = 6
     undo_categories: bool = True
-    vae: VaeConfig = VaeConfig()
+    vae: VaeConfig = field(default_factory=VaeConfig)
 
     def __post_init__(self) -> None:
         if min(self.n_cfs, self.candidates, self.max_shells) < 1:
@@ -83,10 +84,11 @@ class Static(NamedTuple):
 
 
 class Shells(NamedTuple):
-    """The queries' places (n, z), the next shell, its points, and the best valid place and row so far."""
+    """The queries' places (n, z), the next shell and its places (n, m, z), the best valid place and row."""
 
     home: jax.Array
     shell: jax.Array
+    places: jax.Array
     place: jax.Array
     cf: jax.Array
     found: jax.Array
@@ -118,7 +120,8 @@ def fit(
 def _pipeline(run: Run, static: Static, context: Context) -> tuple[jax.Array, jax.Array]:
     home, _ = vae.encode(context.extra, context.x)
     n = home.shape[0]
-    start = Shells(home, jnp.array(0), home, context.x, jnp.zeros(n, bool))
+    first = jnp.array(0)
+    start = Shells(home, first, _places(static, context, home, first), home, context.x, jnp.zeros(n, bool))
     shells = run(Phase(_shell, _nearest, _missing, static.config.max_shells), start)
     walk = Walk(shells, shells.cf, jnp.zeros(n), jnp.ones(n))
     cf = run(Phase(_halfway, _keep_closer, _found, static.config.walk_steps), walk).cf
@@ -127,19 +130,20 @@ def _pipeline(run: Run, static: Static, context: Context) -> tuple[jax.Array, ja
     return cf, shells.found
 
 
-def _places(static: Static, context: Context, state: Shells) -> jax.Array:
-    """Return (n, m, z) latent points of the current shell."""
-    outer = static.config.first_radius * static.config.growth ** state.shell.astype(jnp.float32)
-    inner = jnp.where(state.shell == 0, 0.0, outer / static.config.growth)
-    shape = (static.config.candidates, state.home.shape[1])
+@partial(jax.jit, static_argnums=0)
+def _places(static: Static, context: Context, home: jax.Array, shell: jax.Array) -> jax.Array:
+    """Return (n, m, z) latent points of a shell."""
+    outer = static.config.first_radius * static.config.growth ** shell.astype(jnp.float32)
+    inner = jnp.where(shell == 0, 0.0, outer / static.config.growth)
+    shape = (static.config.candidates, home.shape[1])
 
     def row(key: jax.Array) -> jax.Array:
-        key_direction, key_length = jax.random.split(jax.random.fold_in(key, state.shell))
+        key_direction, key_length = jax.random.split(jax.random.fold_in(key, shell))
         direction = jax.random.normal(key_direction, shape)
         norm = jnp.sqrt((direction**2).sum(axis=1, keepdims=True))
         return direction / norm * jax.random.uniform(key_length, (shape[0], 1), minval=inner, maxval=outer)
 
-    return state.home[:, None, :] + jax.vmap(row)(context.keys)
+    return home[:, None, :] + jax.vmap(row)(context.keys)
 
 
 def _decoded(static: Static, context: Context, places: jax.Array) -> jax.Array:
@@ -149,17 +153,19 @@ def _decoded(static: Static, context: Context, places: jax.Array) -> jax.Array:
 
 
 def _shell(static: Static, context: Context, state: Shells) -> jax.Array:
-    return _decoded(static, context, _places(static, context, state))
+    return _decoded(static, context, state.places)
 
 
 def _nearest(static: Static, context: Context, state: Shells, points: jax.Array, p: jax.Array) -> Shells:
     best, any_valid = closest(context.x, points, p > VALID)
     new = any_valid & ~state.found
-    place = jnp.take_along_axis(_places(static, context, state), best[:, None, None], axis=1)[:, 0]
+    place = jnp.take_along_axis(state.places, best[:, None, None], axis=1)[:, 0]
     cf = jnp.take_along_axis(points, best[:, None, None], axis=1)[:, 0]
+    shell = state.shell + 1
     return Shells(
         state.home,
-        state.shell + 1,
+        shell,
+        _places(static, context, state.home, shell),
         jnp.where(new[:, None], place, state.place),
         jnp.where(new[:, None], cf, state.cf),
         state.found | new,

@@ -9,7 +9,7 @@ is then freed of needless changes and walked back to the boundary.
 A model without gradients is distilled into a network first; the answers are judged by the model itself.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -64,7 +64,7 @@ class DiceConfig:
     spread: float = 0.05
     restarts: int = 2
     refine: bool = True
-    distil: DistilConfig = DistilConfig()
+    distil: DistilConfig = field(default_factory=DistilConfig)
 
     def __post_init__(self) -> None:
         if min(self.n_cfs, self.max_steps, self.patience) < 1 or self.restarts < 0:
@@ -248,7 +248,8 @@ def _log_determinant(points: jax.Array) -> jax.Array:
     """Return (n,) the log determinant of the points' similarity kernel, for points (n, m, d)."""
     apart = jnp.abs(points[:, :, None, :] - points[:, None, :, :]).sum(axis=3)
     kernel = 1 / (1 + apart) + 1e-3 * jnp.eye(points.shape[1])[None]
-    return jnp.linalg.slogdet(kernel)[1]
+    logarithm: jax.Array = jnp.linalg.slogdet(kernel)[1]
+    return logarithm
 
 
 def _refine(run: Run, static: Static, context: Context) -> jax.Array:

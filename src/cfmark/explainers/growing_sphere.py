@@ -1,4 +1,4 @@
-"""Growing Sphere: look at random points in ever larger shells around the query until one is of the other class.
+"""Growing Sphere: look at random points in ever larger shells around the query until one crosses over.
 
 Numbers move in a random direction by a length inside the shell; each categorical feature takes a random
 value with a probability that grows with the shell, so that about ``radius / sqrt(2)`` of them change: a

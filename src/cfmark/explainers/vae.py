@@ -54,7 +54,8 @@ def fit_vae(key: jax.Array, dataset: Dataset, layout: Layout, given: jax.Array, 
     if len(rows) > config.rows:
         chosen = np.random.default_rng(derive_seed("vae", dataset.name, config.rows))
         rows = rows[chosen.choice(len(rows), config.rows, replace=False)]
-    return _fit(key, jnp.asarray(rows), given, layout, config)
+    trained: Vae = _fit(key, jnp.asarray(rows), given, layout, config)
+    return trained
 
 
 def encode(vae: Vae, x: jax.Array) -> tuple[jax.Array, jax.Array]:

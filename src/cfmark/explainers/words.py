@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cfmark.data import Encoder, Feature
@@ -17,13 +18,9 @@ def changes(encoder: Encoder, x: FloatArray, cf: FloatArray) -> list[str]:
     >>> changes(cancer.encoder, x, x)
     []
     """
-    before = encoder.decode(x[None]).iloc[0]
-    after = encoder.decode(cf[None]).iloc[0]
-    return [
-        _line(f, before[f.name], after[f.name])
-        for f in encoder.schema.features
-        if before[f.name] != after[f.name]
-    ]
+    served = encoder.decode(np.stack([x, cf]))
+    pairs = [(f, *served[f.name].tolist()) for f in encoder.schema.features]
+    return [_line(feature, before, after) for feature, before, after in pairs if before != after]
 
 
 def changed(encoder: Encoder, x: FloatArray, cf: FloatArray) -> "pd.Series[int]":

@@ -77,6 +77,7 @@ def adapt(model: Any, dataset: Dataset, inputs: Inputs | None = None) -> Classif
     else:
         inputs = inputs or _inputs_of(model, dataset, name)
         ask = _in_order(proba, getattr(model, "classes_", None), dataset, name)
+        ask = _as_fitted(ask, model) if inputs == "raw" else ask
     adapted = BlackBox(ask, dataset.encoder, inputs, name)
     adapted.predict_proba(dataset.train.x[:PROBES])
     return adapted
@@ -103,6 +104,16 @@ def _inputs_of(model: Any, dataset: Dataset, name: str) -> Inputs:
         f"{name} was fitted on a plain array of {width} columns; say whether they were the table's own units "
         "(inputs='raw') or encoded (inputs='encoded')"
     )
+
+
+def _as_fitted(ask: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
+    """Hand a table over as the estimator saw it in training: its order of columns, or a plain array."""
+    columns = getattr(model, "feature_names_in_", None)
+    if columns is not None:
+        return lambda table: ask(table[list(columns)])
+    if getattr(model, "n_features_in_", None) is not None:
+        return lambda table: ask(table.to_numpy())
+    return ask
 
 
 def _in_order(proba: Callable[[Any], Any], classes: Any, dataset: Dataset, name: str) -> Callable[[Any], Any]:

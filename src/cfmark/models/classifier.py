@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -74,40 +75,51 @@ def save_classifier(classifier: JaxClassifier, path: str | Path, **facts: Any) -
     network = classifier.params
     if not isinstance(network, mlp.Mlp):
         raise ModelError("only networks made by fit_classifier or distil can be saved")
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    header, numbers = _file(path, ".json"), _file(path, ".npz")
+    header.parent.mkdir(parents=True, exist_ok=True)
     arrays = {f"weight{i}": np.asarray(w) for i, w in enumerate(network.weights)}
     arrays |= {f"bias{i}": np.asarray(b) for i, b in enumerate(network.biases)}
-    part = path.with_suffix(".npz.part")
+    part = numbers.with_suffix(".npz.part")
     with part.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
-    part.replace(path.with_suffix(".npz"))
-    header = {"format": FORMAT, "sizes": _sizes(network), **facts}
-    part = path.with_suffix(".json.part")
-    part.write_text(json.dumps(header, indent=2) + "\n", encoding="utf-8")
-    part.replace(path.with_suffix(".json"))
+    part.replace(numbers)
+    part = header.with_suffix(".json.part")
+    stated = {"format": FORMAT, "sizes": _sizes(network), **facts}
+    part.write_text(json.dumps(stated, indent=2) + "\n", encoding="utf-8")
+    part.replace(header)
 
 
 def load_classifier(path: str | Path) -> JaxClassifier:
     """Read a network that ``save_classifier`` wrote; nothing is unpickled."""
-    path = Path(path)
+    facts = read_facts(path)
+    sizes = facts.get("sizes")
+    if facts.get("format") != FORMAT or not _are_sizes(sizes):
+        raise ModelError(f"{path}: not a saved network (its JSON file states no format {FORMAT} or no sizes)")
     try:
-        header = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        sizes = header["sizes"]
-        with np.load(path.with_suffix(".npz"), allow_pickle=False) as arrays:
-            weights = tuple(arrays[f"weight{i}"] for i in range(len(sizes) - 1))
-            biases = tuple(arrays[f"bias{i}"] for i in range(len(sizes) - 1))
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+        with _file(path, ".npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            weights = [arrays[f"weight{i}"] for i in range(len(sizes) - 1)]
+            biases = [arrays[f"bias{i}"] for i in range(len(sizes) - 1)]
+    except Exception as problem:  # a damaged file fails in the archive, its checksums, or an array's header
         raise ModelError(f"{path}: not a saved network ({problem})") from problem
-    network = mlp.Mlp(tuple(map(jnp.asarray, weights)), tuple(map(jnp.asarray, biases)))
-    if header.get("format") != FORMAT or _sizes(network) != sizes or sizes[-1] != mlp.CLASSES:
-        raise ModelError(f"{path}: the network's numbers do not have the shape that its JSON file states")
-    return JaxClassifier(mlp.logits, network)
+    stated = [*pairwise(sizes), *((size,) for size in sizes[1:])]
+    for array, shape in zip([*weights, *biases], stated, strict=True):
+        if array.shape != shape or array.dtype != np.float32:
+            raise ModelError(f"{path}: the network's numbers do not have the shape that its JSON file states")
+        if not np.isfinite(array).all():
+            raise ModelError(f"{path}: the network holds numbers that are not finite")
+    return JaxClassifier(
+        mlp.logits, mlp.Mlp(tuple(map(jnp.asarray, weights)), tuple(map(jnp.asarray, biases)))
+    )
 
 
 def read_facts(path: str | Path) -> dict[str, Any]:
-    """Return what was written beside a saved network: its shape and the facts given to ``save_classifier``."""
-    facts: dict[str, Any] = json.loads(Path(path).with_suffix(".json").read_text(encoding="utf-8"))
+    """Return what stands beside a saved network: its shape and the facts given to ``save_classifier``."""
+    try:
+        facts = json.loads(_file(path, ".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise ModelError(f"{path}: not a saved network ({problem})") from problem
+    if not isinstance(facts, dict):
+        raise ModelError(f"{path}: not a saved network (its JSON file holds no object)")
     return facts
 
 
@@ -126,5 +138,17 @@ def _padded(rows: int) -> int:
     return 1 << max(4, (rows - 1).bit_length())
 
 
+def _file(path: str | Path, suffix: str) -> Path:
+    """Return PATH with the suffix, in place of .npz or .json if it has one: "model.v2" keeps its dot."""
+    path = Path(path)
+    stem = path.stem if path.suffix in (".npz", ".json") else path.name
+    return path.with_name(stem + suffix)
+
+
+def _are_sizes(sizes: Any) -> TypeGuard[list[int]]:
+    whole = isinstance(sizes, list) and all(type(size) is int and size > 0 for size in sizes)
+    return whole and len(sizes) >= 2 and sizes[-1] == mlp.CLASSES
+
+
 def _sizes(network: mlp.Mlp) -> list[int]:
-    return [int(network.weights[0].shape[0]), *(int(w.shape[1]) for w in network.weights)]
+    return [int(network.weights[0].shape[0]), *(int(w.shape[-1]) for w in network.weights)]

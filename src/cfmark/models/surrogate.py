@@ -1,6 +1,6 @@
 """Distil a model without gradients into a network that has them, and say how well the two agree."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import jax
@@ -29,8 +29,10 @@ class DistilConfig:
 
     rows: int = 20_000
     blends: int = 2
-    train: TrainConfig = TrainConfig(
-        hidden=(128, 64), dropout=0.0, learning_rate=3e-3, epochs=40, batch_size=256
+    train: TrainConfig = field(
+        default_factory=lambda: TrainConfig(
+            hidden=(128, 64), dropout=0.0, learning_rate=3e-3, epochs=40, batch_size=256
+        )
     )
 
 
@@ -46,10 +48,11 @@ def distil(
 ) -> Distilled:
     """Train a network on a classifier's probabilities for train rows and points between them."""
     config = config or DistilConfig()
-    seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
+    key_rows, key_train = jax.random.split(key)
+    seed = int(jax.random.randint(key_rows, (), 0, 2**31 - 1))
     x = _shown(np.random.default_rng(seed), dataset, config)
     y = classifier.predict_proba(x)
-    network = training.fit(key, x, y, np.ones(len(x), np.float32), config.train)
+    network = training.fit(key_train, x, y, np.ones(len(x), np.float32), config.train)
     stand_in = JaxClassifier(mlp.logits, network)
     alike = predict(stand_in, dataset.holdout.x) == predict(classifier, dataset.holdout.x)
     return Distilled(stand_in, float(alike.mean()))

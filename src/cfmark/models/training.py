@@ -79,7 +79,8 @@ def fit(key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: 
 @partial(jax.jit, static_argnames="config")
 def fit_many(keys: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig) -> mlp.Mlp:
     """Train k networks at once: ``keys`` (k,), ``x`` (k, n, d), ``y`` (k, n, 2), ``weights`` (k, n)."""
-    return jax.vmap(lambda *each: _fit(*each, config))(keys, x, y, weights)
+    networks: mlp.Mlp = jax.vmap(partial(_fit, config=config))(keys, x, y, weights)
+    return networks
 
 
 def _fit(key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig) -> mlp.Mlp:
@@ -98,7 +99,10 @@ def descend(
     weights: jax.Array,
     config: TrainConfig,
 ) -> Any:
-    """Return ``params`` after Adam on ``loss(params, key, batch of data, batch of weights)``; to be jitted."""
+    """Return ``params`` after Adam on ``loss(params, key, batch of data, batch of weights)``; to be jitted.
+
+    What stands in rows of weight zero is never seen: the loss gets zeros for them.
+    """
     rows = weights.shape[0]
     adam = optax.adam(config.learning_rate)
     steps = -(-rows // config.batch_size)
@@ -112,7 +116,8 @@ def descend(
         key, numbers = item
         chosen = jnp.minimum(numbers, rows - 1)
         batch_weights = jnp.where(numbers < rows, weights[chosen], 0)
-        gradient = jax.grad(loss)(state.params, key, tuple(part[chosen] for part in data), batch_weights)
+        batch = tuple(_or_zero(batch_weights > 0, part[chosen]) for part in data)
+        gradient = jax.grad(loss)(state.params, key, batch, batch_weights)
         updates, optimiser = adam.update(gradient, state.optimiser)
         params = optax.apply_updates(state.params, updates)
         share = config.averaging
@@ -132,6 +137,11 @@ def _shuffle(key: jax.Array, weights: jax.Array, steps: int, size: int) -> jax.A
     rank = jax.random.uniform(key, (rows,)) + jnp.where(weights > 0, 0, 2)
     order = jnp.argsort(rank)
     return jnp.pad(order, (0, steps * size - rows), constant_values=rows).reshape(steps, size)
+
+
+def _or_zero(kept: jax.Array, rows: jax.Array) -> jax.Array:
+    """Return the rows (b, ...), zeros where not kept: zero times NaN would be NaN."""
+    return jnp.where(kept.reshape(-1, *[1] * (rows.ndim - 1)), rows, 0)
 
 
 def _cross_entropy(
