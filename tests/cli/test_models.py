@@ -97,7 +97,7 @@ def test_a_saved_network(dataset: Dataset, here: Path) -> None:
 
 def test_a_saved_network_of_another_width(dataset: Dataset, here: Path) -> None:
     save_classifier(open_model(dataset).classifier, "x.npz")
-    with pytest.raises(ModelError, match="x.npz takes 11 encoded columns; cancer has 30"):
+    with pytest.raises(ModelError, match=r"x.npz takes 11 encoded columns; cancer has 30"):
         open_model(load("cancer"), "x.npz")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from cfmark.data import Dataset, read_chunks
 from cfmark.errors import ConfigError, TableError
@@ -143,11 +144,13 @@ def _pieces(dataset: Dataset, rows: Path | None, done: int, size: int) -> Iterat
 
 
 def _count(dataset: Dataset, rows: Path | None) -> int | None:
-    """Count a file's lines, quickly; a quoted line break counts as one too many."""
+    """Count a file's rows, quickly: in CSV its lines, so a quoted line break counts as one too many."""
     if rows is None:
         return len(dataset.query.x)
-    if rows.suffix == ".parquet" or not rows.is_file():
+    if not rows.is_file():
         return None
+    if rows.suffix == ".parquet":
+        return int(pq.read_metadata(rows).num_rows)
     with rows.open("rb") as file:
         return max(sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) - 1, 0)
 
