@@ -1,0 +1,41 @@
+"""Tests of ownership, from a suspect's answers to a verdict. NumPy and SciPy only: an arbiter has no JAX."""
+
+from cfmark.verification.counts import Confusion as Confusion
+from cfmark.verification.counts import confusion as confusion
+from cfmark.verification.hypothesis import calibrated_test as calibrated_test
+from cfmark.verification.hypothesis import rank_p_value as rank_p_value
+from cfmark.verification.hypothesis import samples_needed as samples_needed
+from cfmark.verification.hypothesis import t_test as t_test
+from cfmark.verification.hypothesis import theorem_condition as theorem_condition
+from cfmark.verification.power import Effect as Effect
+from cfmark.verification.power import effect_of as effect_of
+from cfmark.verification.power import pairs_needed as pairs_needed
+from cfmark.verification.power import power_at as power_at
+from cfmark.verification.scores import PairedPoints as PairedPoints
+from cfmark.verification.scores import Scores as Scores
+from cfmark.verification.scores import paired_points as paired_points
+from cfmark.verification.scores import sample_pairs as sample_pairs
+from cfmark.verification.scores import score as score
+from cfmark.verification.verdict import Interval as Interval
+from cfmark.verification.verdict import Verdict as Verdict
+
+__all__ = [
+    "Confusion",
+    "Effect",
+    "Interval",
+    "PairedPoints",
+    "Scores",
+    "Verdict",
+    "calibrated_test",
+    "confusion",
+    "effect_of",
+    "paired_points",
+    "pairs_needed",
+    "power_at",
+    "rank_p_value",
+    "sample_pairs",
+    "samples_needed",
+    "score",
+    "t_test",
+    "theorem_condition",
+]
