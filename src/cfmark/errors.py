@@ -8,6 +8,8 @@ The tree::
     ├── ConfigError       an option or a configuration value
     ├── DatasetError      a data set that is not there, or not the right bytes
     ├── ModelError        a model that does not answer as a classifier must
+    ├── BudgetExceeded    a service that has answered as often as it may
+    ├── EmbeddingError    a watermark whose optimisation went wrong
     └── MissingExtra      a package that an optional feature needs
 
 The command line prints the message of any of these on one line and exits 1.
@@ -47,6 +49,14 @@ class DatasetError(CfmarkError):
 
 class ModelError(CfmarkError):
     """A model does not answer as a classifier must."""
+
+
+class BudgetExceeded(CfmarkError):
+    """A service was asked for more than its budget."""
+
+
+class EmbeddingError(CfmarkError):
+    """The optimisation of a watermark gave values that are not finite."""
 
 
 class MissingExtra(CfmarkError):

@@ -34,12 +34,72 @@ class Explanations(NamedTuple):
     target: IntArray
 
 
+class MarkedExplanations(NamedTuple):
+    """Counterfactuals as they are issued, and what they are compared with.
+
+    Attributes
+    ----------
+    x
+        (n, d) the encoded queries.
+    issued
+        (n, m, d) what the customer gets, at served values; zeros where not found.
+    counterpart
+        (n, m, d) the unmarked counterfactual (``bilevel``), or the twin that nobody gets (``twins``).
+    found
+        (n, m) whether a counterfactual is issued.
+    paired
+        (n, m) whether issued and counterpart differ, so that the row can be tested.
+    target
+        (n,) the class that each query asked for.
+    """
+
+    x: FloatArray
+    issued: FloatArray
+    counterpart: FloatArray
+    found: BoolArray
+    paired: BoolArray
+    target: IntArray
+
+
 class Classifier(Protocol):
     """A model that answers class probabilities for encoded rows."""
 
     def predict_proba(self, x: FloatArray) -> FloatArray:
         """Return (n, 2) probabilities for the (n, d) encoded rows ``x``."""
         ...
+
+
+class Oracle(Protocol):
+    """What an attacker may call: exactly what the service answers, and nothing else."""
+
+    def predict(self, x: FloatArray) -> FloatArray:
+        """Return (n, 2) probabilities for encoded rows."""
+        ...
+
+    def explain(self, x: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Return the (n, m, d) issued counterfactuals of encoded rows, and which (n, m) were found."""
+        ...
+
+
+class Transcript(NamedTuple):
+    """What an attacker has gathered.
+
+    Attributes
+    ----------
+    x
+        (r, d) encoded rows.
+    y
+        (r, 2) the labels to learn, as probabilities (0 and 1 for hard labels).
+    kind
+        (r,) what each row is: a query (0), a counterfactual (1), a counterfactual of one (2).
+    requests
+        How many rows were sent to the service.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    kind: IntArray
+    requests: int
 
 
 class Explainer(Protocol):

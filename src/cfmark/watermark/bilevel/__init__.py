@@ -1,0 +1,7 @@
+"""The paper's watermark: a bi-level optimisation through the imagined thief's training."""
+
+from cfmark.watermark.bilevel.embedding import BilevelConfig as BilevelConfig
+from cfmark.watermark.bilevel.embedding import Curves as Curves
+from cfmark.watermark.bilevel.embedding import theta_of as theta_of
+
+__all__ = ["BilevelConfig", "Curves", "theta_of"]
