@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,8 @@ from cfmark.cli.common import DataOption, SchemaOption, open_dataset, start_jax
 from cfmark.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cfmark.cli.stream import Report
     from cfmark.data import Dataset
     from cfmark.types import Classifier
@@ -86,20 +89,19 @@ def explain(
         "seed": seed,
     }
     settings |= {"set": sorted(options or [])} | _fingerprints(dataset, opened.classifier)
+    files = partial(stream.explain_file, key_explain, explainer, dataset, rows, out, settings)
+    _run(partial(files, resume=resume, progress=partial(screen.progress, "rows")), out)
+
+
+def _run(explain_file: "Callable[[], Report]", out: Path) -> None:
+    """Run to the end, or to Ctrl-C, and say what came of it."""
+    from cfmark.cli.stream import part_of
+
     start = time.monotonic()
     try:
-        report = stream.explain_file(
-            key_explain,
-            explainer,
-            dataset,
-            rows,
-            out,
-            settings,
-            resume=resume,
-            progress=lambda total, done: screen.progress("rows", total, done),
-        )
+        report = explain_file()
     except KeyboardInterrupt:
-        part = stream.part_of(out)
+        part = part_of(out)
         done = f"What is done is in {part}; add --resume to go on." if part.exists() else "No row is done."
         typer.echo(f"\nStopped. {done}", err=True)
         raise typer.Exit(130) from None
