@@ -11,14 +11,17 @@ from cfmark.attacks.innocents import gather as gather
 from cfmark.attacks.innocents import true_labels as true_labels
 from cfmark.attacks.oracle import LocalOracle as LocalOracle
 from cfmark.attacks.thieves import FAMILIES as FAMILIES
+from cfmark.attacks.thieves import NETWORKS as NETWORKS
 from cfmark.attacks.thieves import extract as extract
 from cfmark.attacks.thieves import extract_many as extract_many
+from cfmark.attacks.thieves import train_config as train_config
 from cfmark.attacks.thieves import train_networks as train_networks
 
 __all__ = [
     "ATTACKS",
     "FAMILIES",
     "KINDS",
+    "NETWORKS",
     "LocalOracle",
     "Sources",
     "dual_cf",
@@ -27,6 +30,7 @@ __all__ = [
     "gather",
     "mrce",
     "query",
+    "train_config",
     "train_networks",
     "true_labels",
     "with_labels",
