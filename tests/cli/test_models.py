@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,13 @@ def test_tables_of_the_same_name_have_models_of_their_own(here: Path) -> None:
     assert len(kept_files(".npz")) == 2
     x = made[0].holdout.x
     assert not np.array_equal(*(model.classifier.predict_proba(x) for model in opened))
+
+
+@pytest.mark.parametrize("part", ["x", "y"])
+def test_another_table_is_another_model(part: str, dataset: Dataset, here: Path) -> None:
+    open_model(dataset)
+    turned = dataset.train._replace(**{part: getattr(dataset.train, part)[::-1]})
+    assert open_model(replace(dataset, train=turned)).origin == FRESH
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(

@@ -17,7 +17,7 @@ from cfmark.evaluation import quality
 from cfmark.explainers import explain
 from cfmark.explainers.third_party import Generator, from_dice_ml, from_function
 from cfmark.models import adapt
-from cfmark.types import Explanations, IntArray
+from cfmark.types import Explanations, IntArray, predict
 
 QUERIES = 20
 SCHEMA = Schema(
@@ -25,6 +25,7 @@ SCHEMA = Schema(
         Feature("share", low=0, high=1, precision=0.01),
         Feature("amount", "integer", low=0, high=100, precision=5, special=(-10,), special_fixed=True),
         Feature("age", "integer", low=20, high=60, precision=1, immutable=True),
+        Feature("spent", "integer", low=0, high=9, precision=1, special=(-1,)),
         Feature("group", "categorical", categories=("a", "b", "c")),
     ),
     target="y",
@@ -44,6 +45,7 @@ def dataset() -> Dataset:
             "share": random.choice([*range(1, 50), *range(51, 100)], 120) / 100,
             "amount": random.choice([-10, *range(0, 101, 5)], 120),
             "age": random.integers(20, 61, 120),
+            "spent": random.integers(-1, 10, 120),
             "group": random.choice(["a", "b", "c"], 120),
         }
     )
@@ -153,6 +155,14 @@ def test_a_row_of_nan_is_not_found(dataset: Dataset) -> None:
     assert (explanations.cf[~explanations.found] == 0).all()
     none = asked(dataset, lambda queries, target, seed: queries.map(lambda _: np.nan))
     assert not none.found.any()
+
+
+def test_a_query_is_not_its_own_answer(dataset: Dataset) -> None:
+    """Where a query is of the class it asks for, a row of NaN must not stand for the query itself."""
+    explainer = from_function(lambda q, t, s: q.map(lambda _: np.nan), dataset, adapt(steep, dataset))
+    x = dataset.query.x[:QUERIES]
+    explanations = explain(jax.random.key(0), explainer, x, target=predict(explainer.classifier, x))
+    assert not explanations.found.any()
 
 
 def test_an_answer_of_the_wrong_class_is_not_found(dataset: Dataset) -> None:

@@ -42,7 +42,7 @@ def demo(
     table = screen.table("method", ">found", ">validity", ">L1", ">changed", ">violations", ">CFs/s")
     for method in ("growing_sphere", "dice", "cchvae"):
         measured, speed, words = _explained(dataset, opened, method, out)
-        told[method] = {**measured._asdict(), "cfs_per_second": round(speed, 1)}
+        told[method] = {**measured._asdict(), "cfs_per_second": speed}
         sentence = sentence or words
         table.add_row(method, *_cells(measured), f"{speed:,.0f}")
     console.print(f"{QUERIES} queries, explained by each method:")
@@ -92,7 +92,7 @@ def _explained(
     write_table(answers(dataset, explanations, 0), out / f"cfs_{method}.csv")
     return (
         quality(explanations, dataset.encoder, opened.classifier),
-        len(x) / seconds,
+        round(len(x) / seconds, 1),
         _sentence(dataset, explanations),
     )
 
