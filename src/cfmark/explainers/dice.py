@@ -60,7 +60,7 @@ class DiceConfig:
     lead: float = 0.1
     learning_rate: float = 0.05
     max_steps: int = 150
-    patience: int = 20
+    patience: int = 60
     spread: float = 0.05
     restarts: int = 2
     refine: bool = True
@@ -70,7 +70,9 @@ class DiceConfig:
         if min(self.n_cfs, self.max_steps, self.patience) < 1 or self.restarts < 0:
             raise ConfigError("n_cfs, max_steps and patience must be at least 1, restarts not negative")
         if min(self.proximity, self.diversity, self.lead, self.spread) < 0 or self.learning_rate <= 0:
-            raise ConfigError("weights, lead and spread must not be negative, learning_rate must be above 0")
+            raise ConfigError(
+                "proximity, diversity, lead and spread must not be negative, learning_rate must be above 0"
+            )
 
 
 class Static(NamedTuple):
@@ -118,7 +120,7 @@ class Dice:
 
     def _descend(self, static: Static, context: Context, start: jax.Array) -> tuple[FloatArray, BoolArray]:
         end = _descend(self.guide.apply, static, self.guide.params, context, start)
-        points, valid = np.asarray(end.cf), np.isfinite(np.asarray(end.distance))
+        points, valid = np.asarray(end.cf), np.asarray(end.valid)
         if self.guide is self.classifier:
             return points, valid
         return self._judged(static, context, points, start)
@@ -149,15 +151,18 @@ class Dice:
 
 
 class Descent(NamedTuple):
-    """Points (n, m, d) on their way, Adam's moments, the best valid ones so far, and for each row (n,) the
-    steps since all its points were: it stops by itself, whatever its neighbours do.
+    """Points (n, m, d) on their way, Adam's moments, and the best set so far of each row: its points
+    (n, m, d), which are valid (n, m), its loss (n,), and the steps (n,) since all were.
+
+    A row stops by itself, whatever its neighbours do.
     """
 
     z: jax.Array
     mean: jax.Array
     square: jax.Array
     cf: jax.Array
-    distance: jax.Array
+    valid: jax.Array
+    loss: jax.Array
     step: jax.Array
     settled: jax.Array
 
@@ -206,31 +211,35 @@ def _descend(apply: Apply, static: Static, params: Any, context: Context, start:
     gradient = jax.grad(_loss, has_aux=True)
 
     def step(state: Descent) -> Descent:
-        slope, (served, distance) = gradient(state.z, apply, static, params, context)
+        slope, (served, valid, loss) = gradient(state.z, apply, static, params, context)
         walking = state.settled < config.patience
         count = state.step + 1
         mean = 0.9 * state.mean + 0.1 * slope
         square = 0.999 * state.square + 0.001 * slope**2
         scale = jnp.sqrt(square / (1 - 0.999**count)) + 1e-8
         z = jnp.clip(state.z - config.learning_rate * mean / (1 - 0.9**count) / scale, 0, 1)
-        better = (distance < state.distance) & walking[:, None]
-        best = jnp.where(better, distance, state.distance)
-        cf = jnp.where(better[:, :, None], served, state.cf)
-        settled = jnp.where(jnp.isfinite(best).all(axis=1), state.settled + 1, 0)
-        return Descent(z, mean, square, cf, best, count, settled)
+        more, as_many = (compare(valid.sum(1), state.valid.sum(1)) for compare in (jnp.greater, jnp.equal))
+        better = (more | (as_many & (loss < state.loss))) & walking
+        cf = jnp.where(better[:, None, None], served, state.cf)
+        valid = jnp.where(better[:, None], valid, state.valid)
+        loss = jnp.where(better, loss, state.loss)
+        settled = jnp.where(valid.all(axis=1), state.settled + 1, 0)
+        return Descent(z, mean, square, cf, valid, loss, count, settled)
 
     def active(state: Descent) -> jax.Array:
         return (state.step < config.max_steps) & (state.settled < config.patience).any()
 
-    zero, far = jnp.zeros_like(start), jnp.full(start.shape[:2], jnp.inf)
-    begin = Descent(start, zero, zero, zero, far, jnp.array(0), jnp.zeros(start.shape[0], int))
+    n, m, _ = start.shape
+    zero, none, far = jnp.zeros_like(start), jnp.zeros((n, m), bool), jnp.full(n, jnp.inf)
+    begin = Descent(start, zero, zero, zero, none, far, jnp.array(0), jnp.zeros(n, int))
     end: Descent = jax.lax.while_loop(active, step, begin)
     return end
 
 
 def _loss(
     z: jax.Array, apply: Any, static: Static, params: Any, context: Context
-) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
+    """Return the loss summed over rows; and the served points, which are valid, and the loss of each row."""
     config = static.config
     served = project_rows(static.layout, context, z)
     through = z + jax.lax.stop_gradient(served - z)
@@ -238,10 +247,10 @@ def _loss(
     gap = logits[:, :, 1] - logits[:, :, 0]
     gap = jnp.where(context.target[:, None] == 1, gap, -gap)
     distance = jnp.abs(through - context.x[:, None, :]).sum(axis=2)
-    loss = jnp.maximum(config.lead - gap, 0).sum() + config.proximity * distance.sum()
+    loss = (jnp.maximum(config.lead - gap, 0) + config.proximity * distance).sum(axis=1)
     if config.n_cfs > 1:
-        loss -= config.diversity * _log_determinant(through).sum()
-    return loss, (served, jnp.where(jax.nn.sigmoid(gap) > VALID, distance, jnp.inf))
+        loss -= config.diversity * _log_determinant(through)
+    return loss.sum(), (served, jax.nn.sigmoid(gap) > VALID, loss)
 
 
 def _log_determinant(points: jax.Array) -> jax.Array:
