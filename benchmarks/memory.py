@@ -26,10 +26,18 @@ def main() -> None:
         _write(Path(folder))
         _explain(Path(folder), 10)
         lines = [_measured(Path(folder), rows) for rows in ROWS]
-    print("| rows | seconds | rows a second | peak MB |\n|--:|--:|--:|--:|")
-    for run in lines:
-        print(f"| {run['rows']:,} | {run['seconds']:.1f} | {run['speed']:,.0f} | {run['megabytes']:.0f} |")
+    print(table(lines))
     save("memory", provenance("make bench-memory", explain="0") | {"runs": lines})
+
+
+def table(runs: list[dict[str, float]]) -> str:
+    """Write the runs as a Markdown table."""
+    lines = ["| rows | seconds | rows a second | peak MB |", "|--:|--:|--:|--:|"]
+    lines += [
+        f"| {run['rows']:,} | {run['seconds']:.1f} | {run['speed']:,.0f} | {run['megabytes']:.0f} |"
+        for run in runs
+    ]
+    return "\n".join(lines)
 
 
 def _write(folder: Path) -> None:

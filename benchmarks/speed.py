@@ -1,8 +1,7 @@
 """Counterfactuals per second: the three methods, and dice-ml on the same rows and the same model.
 
 ``python -m benchmarks.speed`` prints seconds with and without compilation, and ratios measured in this
-one run. The authors' seconds were
-measured once, on a machine of the same size.
+one run. The authors' seconds were measured once, on a machine of the same size.
 """
 
 import time
@@ -39,14 +38,14 @@ def main() -> None:
     own = [_own("growing_sphere", load("synthetic", rows=4 * SYNTHETIC))]
     cancer = load("cancer", "paper")
     own += [_own(method, cancer) for method in ("growing_sphere", "dice", "cchvae")]
-    print(_markdown(own))
+    print(markdown(own))
     others = _side_by_side(cancer)
-    print(_markdown(others))
+    print(markdown(others))
     seeds = {"owner": "owner, DATASET", "explain": "speed, METHOD"}
     save("speed", provenance("make bench-speed", **seeds) | {"own": own, "side_by_side": others})
 
 
-def _markdown(lines: list[dict[str, Any]]) -> str:
+def markdown(lines: list[dict[str, Any]]) -> str:
     """Write rows as a Markdown table, one column a key."""
     heads = list(lines[0])
     rows = [[f"{v:,.2f}" if isinstance(v, float) else str(v) for v in line.values()] for line in lines]
