@@ -1,4 +1,4 @@
-"""What an experiment's unit of work is: one row draw of one data set, method, scheme and variant, and its settings."""
+"""A unit of work: one row draw of one data set, method, scheme and variant; and what is done in it."""
 
 from dataclasses import dataclass
 from typing import Any
