@@ -5,12 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cfmark.cli import models
 from cfmark.cli.models import open_model
 from cfmark.data import Dataset, cache_folder, from_table, load
 from cfmark.data.datasets import synthetic
 from cfmark.errors import CfmarkError, ConfigError, ModelError
-from cfmark.models import BlackBox, save_classifier
+from cfmark.models import BlackBox, owner, save_classifier
 
 FRESH, KEPT = "a network trained on the train rows", "a network trained on the train rows, from the cache"
 
@@ -36,7 +35,7 @@ def kept_files(ending: str) -> list[Path]:
 def test_a_model_is_trained_once(dataset: Dataset, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = open_model(dataset)
     assert first.origin == FRESH
-    monkeypatch.delattr(models, "fit_classifier")
+    monkeypatch.delattr(owner, "fit_classifier")
     again = open_model(dataset)
     assert again.origin == KEPT
     x = dataset.holdout.x

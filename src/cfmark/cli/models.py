@@ -1,25 +1,13 @@
 """Which model a command explains: the data set's own, trained once and kept, or one that the user names."""
 
-import hashlib
 import importlib
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-
-from cfmark.data import Dataset, cache_folder
+from cfmark.data import Dataset
 from cfmark.errors import ConfigError, ModelError
-from cfmark.models import (
-    accuracy,
-    adapt,
-    describe,
-    fit_classifier,
-    load_classifier,
-    owner_config,
-    save_classifier,
-)
-from cfmark.seeds import derive_seed
+from cfmark.models import accuracy, adapt, load_classifier, own_classifier
 from cfmark.types import Classifier
 
 
@@ -42,32 +30,14 @@ def open_model(dataset: Dataset, name: str | None = None) -> OpenModel:
         ``None``: a network trained on the train rows, kept in the cache folder. ``model.npz``: a saved
         network. ``module:attribute``: an estimator or a callable that Python can import from here.
     """
+    classifier: Classifier
     if name is None:
-        classifier, origin = _own(dataset)
+        classifier, origin = own_classifier(dataset)
     elif name.endswith(".npz"):
         classifier, origin = _saved(dataset, name), f"the network in {name}"
     else:
         classifier, origin = adapt(_imported(name), dataset), f"the model {name}"
     return OpenModel(classifier, accuracy(classifier, dataset.holdout.x, dataset.holdout.y), origin)
-
-
-def _own(dataset: Dataset) -> tuple[Classifier, str]:
-    config = owner_config(len(dataset.train.x))
-    digest = hashlib.sha256(repr((config, dataset.schema, jax.__version__)).encode())
-    digest.update(dataset.train.x.tobytes())
-    digest.update(dataset.train.y.tobytes())
-    kept = cache_folder() / "models" / f"{dataset.name}-{digest.hexdigest()[:16]}.npz"
-    if kept.is_file() and kept.with_suffix(".json").is_file():
-        try:
-            return load_classifier(kept), "a network trained on the train rows, from the cache"
-        except ModelError:
-            pass
-    classifier = fit_classifier(jax.random.key(derive_seed("owner", dataset.name)), dataset, config)
-    try:
-        save_classifier(classifier, kept, dataset=dataset.name, training=describe(config))
-    except OSError:
-        return classifier, "a network trained on the train rows (the cache folder cannot be written)"
-    return classifier, "a network trained on the train rows"
 
 
 def _saved(dataset: Dataset, name: str) -> Classifier:

@@ -11,6 +11,8 @@ from cfmark.models.classifier import load_classifier as load_classifier
 from cfmark.models.classifier import owner_config as owner_config
 from cfmark.models.classifier import read_facts as read_facts
 from cfmark.models.classifier import save_classifier as save_classifier
+from cfmark.models.owner import Owned as Owned
+from cfmark.models.owner import own_classifier as own_classifier
 from cfmark.models.surrogate import DistilConfig as DistilConfig
 from cfmark.models.surrogate import Distilled as Distilled
 from cfmark.models.surrogate import distil as distil
@@ -25,6 +27,7 @@ __all__ = [
     "DistilConfig",
     "Distilled",
     "JaxClassifier",
+    "Owned",
     "TrainConfig",
     "accuracy",
     "adapt",
@@ -36,6 +39,7 @@ __all__ = [
     "fit_many",
     "load_classifier",
     "mlp",
+    "own_classifier",
     "owner_config",
     "read_facts",
     "save_classifier",
