@@ -10,6 +10,7 @@ The tree::
     ├── ModelError        a model that does not answer as a classifier must
     ├── BudgetExceeded    a service that has answered as often as it may
     ├── EmbeddingError    a watermark whose optimisation went wrong
+    ├── WorkerLost        a worker process that was killed
     └── MissingExtra      a package that an optional feature needs
 
 The command line prints the message of any of these on one line and exits 1.
@@ -57,6 +58,10 @@ class BudgetExceeded(CfmarkError):
 
 class EmbeddingError(CfmarkError):
     """The optimisation of a watermark gave values that are not finite."""
+
+
+class WorkerLost(CfmarkError):
+    """A worker process was killed; the message names what it was working on."""
 
 
 class MissingExtra(CfmarkError):
