@@ -2,6 +2,7 @@
 
 from cfmark.data.constraints import Layout as Layout
 from cfmark.data.constraints import Rules as Rules
+from cfmark.data.constraints import limits as limits
 from cfmark.data.constraints import movable as movable
 from cfmark.data.constraints import project as project
 from cfmark.data.constraints import rules_of as rules_of
@@ -35,6 +36,7 @@ __all__ = [
     "data_folder",
     "from_table",
     "is_present",
+    "limits",
     "load",
     "load_table",
     "movable",

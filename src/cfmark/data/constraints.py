@@ -105,6 +105,12 @@ def movable(rules: Rules, layout: Layout, x: jax.Array) -> jax.Array:
     return jnp.concatenate(parts)
 
 
+def limits(rules: Rules, layout: Layout, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return the lowest and the highest number (c,) that each scalar column may take, special codes aside."""
+    own = x[: layout.scalars]
+    return _limits(rules, own, _holds_code(rules, own))
+
+
 def _project_scalars(rules: Rules, x: jax.Array, candidate: jax.Array) -> jax.Array:
     candidate = jnp.clip(candidate, 0, 1)
     holds_code = _holds_code(rules, x)

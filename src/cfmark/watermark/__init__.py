@@ -7,5 +7,17 @@ from cfmark.watermark.embed import EmbedConfig as EmbedConfig
 from cfmark.watermark.embed import EmbedInfo as EmbedInfo
 from cfmark.watermark.embed import embed as embed
 from cfmark.watermark.guard import guard as guard
+from cfmark.watermark.presets import Preset as Preset
+from cfmark.watermark.presets import preset as preset
 
-__all__ = ["BilevelConfig", "Curves", "EmbedConfig", "EmbedInfo", "RandomConfig", "embed", "guard"]
+__all__ = [
+    "BilevelConfig",
+    "Curves",
+    "EmbedConfig",
+    "EmbedInfo",
+    "Preset",
+    "RandomConfig",
+    "embed",
+    "guard",
+    "preset",
+]

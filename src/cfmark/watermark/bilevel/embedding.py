@@ -17,11 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfmark.data import Dataset, Layout, Rules, movable, rules_of
+from cfmark.data import Dataset, Layout, Rules, rules_of
 from cfmark.errors import ConfigError, EmbeddingError
 from cfmark.models import JaxClassifier, mlp
 from cfmark.types import FloatArray, IntArray
 from cfmark.watermark.bilevel import thief
+from cfmark.watermark.bilevel.bounds import bounds_of, inside
 from cfmark.watermark.bilevel.losses import Form, difference
 from cfmark.watermark.bilevel.thief import Rows, Thief
 
@@ -51,6 +52,9 @@ class BilevelConfig:
         Train rows D^t in each batch; 0 switches the augmentation off.
     start
         ``zero``, or ``uniform`` in the ball.
+    proximity
+        No marked counterfactual is farther from its query, in L1, than (1 + proximity) times the unmarked;
+        None for no limit. Rounding to served values comes after it.
     """
 
     steps: int = 50
@@ -68,6 +72,7 @@ class BilevelConfig:
     batch_size: int = 64
     background: int = 64
     start: Literal["zero", "uniform"] = "zero"
+    proximity: float | None = None
 
     def __post_init__(self) -> None:
         if min(self.steps, self.unroll, self.ensemble, self.batch_size) < 1 or self.background < 0:
@@ -78,6 +83,8 @@ class BilevelConfig:
             raise ConfigError("delta must be above 0 and at most 1, step_size above 0")
         if min(self.poison, self.validity, self.regularisation) < 0 or self.learning_rate <= 0:
             raise ConfigError("the three weights must not be negative, learning_rate must be above 0")
+        if self.proximity is not None and self.proximity < 0:
+            raise ConfigError("proximity must not be negative; None is no limit")
         for form in (self.poison_form, self.validity_form):
             if form not in get_args(Form):
                 raise ConfigError(f"form {form!r} is not one of {', '.join(get_args(Form))}")
@@ -210,30 +217,23 @@ def _mark(
 ) -> tuple[jax.Array, Curves]:
     """Run Algorithm 1 on one batch: theta (b, d) and the loss curves."""
     key_start, key_models = jax.random.split(batch.key)
-    free = jax.vmap(movable, (None, None, 0))(rules, layout, batch.x)
-    free = free & (jnp.arange(free.shape[1]) < layout.scalars)[None, :]
+    bounds = bounds_of(rules, layout, batch.x, batch.cf, config.delta, config.proximity)
     objective = partial(_objective, Owner(apply, params), batch, config)
 
     def outer(carry: tuple[jax.Array, Thief], networks: mlp.Mlp) -> tuple[tuple[jax.Array, Thief], Curves]:
         theta, thieves = carry
         slope, (thieves, curves) = jax.grad(objective, has_aux=True)(theta, thieves, networks)
         theta = theta + config.alpha_step * jnp.sign(slope)
-        return (_inside(theta, batch.cf, free, config.delta), thieves), curves
+        return (inside(theta, bounds), thieves), curves
 
     begin = jnp.zeros_like(batch.cf)
     if config.start == "uniform":
         begin = jax.random.uniform(key_start, begin.shape, minval=-config.delta, maxval=config.delta)
     keys = jax.random.split(key_models, config.ensemble)
     thieves = thief.start(keys, begin.shape[1], config.hidden, config.learning_rate)
-    start = _inside(begin, batch.cf, free, config.delta), thieves
+    start = inside(begin, bounds), thieves
     (theta, _), curves = jax.lax.scan(outer, start, benign)
     return theta, curves
-
-
-def _inside(theta: jax.Array, cf: jax.Array, free: jax.Array, delta: float) -> jax.Array:
-    """Project theta onto the l-infinity ball, the unit cube and the columns that may move."""
-    ball = jnp.clip(theta, -delta, delta)
-    return jnp.where(free, jnp.clip(cf + ball, 0, 1) - cf, 0)
 
 
 def _objective(
