@@ -18,8 +18,12 @@ from cfmark.verification.scores import sample_pairs as sample_pairs
 from cfmark.verification.scores import score as score
 from cfmark.verification.verdict import Interval as Interval
 from cfmark.verification.verdict import Verdict as Verdict
+from cfmark.verification.verify import Calibrated as Calibrated
+from cfmark.verification.verify import decide as decide
+from cfmark.verification.verify import verify as verify
 
 __all__ = [
+    "Calibrated",
     "Confusion",
     "Effect",
     "Interval",
@@ -28,6 +32,7 @@ __all__ = [
     "Verdict",
     "calibrated_test",
     "confusion",
+    "decide",
     "effect_of",
     "paired_points",
     "pairs_needed",
@@ -38,4 +43,5 @@ __all__ = [
     "score",
     "t_test",
     "theorem_condition",
+    "verify",
 ]
