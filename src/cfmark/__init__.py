@@ -1,8 +1,8 @@
 """Watermark counterfactual explanations, and prove which models were trained on them.
 
 The front door: these names, and the rooms ``data``, ``models``, ``explainers``, ``watermark``, ``attacks``,
-``verification``, ``calibration`` and ``evaluation``. Rooms are imported when they are first used, so what needs no
-JAX runs without it.
+``verification``, ``calibration`` and ``evaluation``. Rooms are imported when they are first used, so what
+needs no JAX runs without it.
 """
 
 from importlib import import_module
