@@ -5,14 +5,12 @@ issued counterfactuals, DualCF on the n issued counterfactuals and the n that ar
 """
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
 from cfmark.errors import ConfigError
 from cfmark.types import FloatArray, Oracle, Transcript
 
-Labels = Literal["soft", "hard"]
 QUERY, CF, DUAL = 0, 1, 2
 
 
@@ -42,7 +40,7 @@ ATTACKS: dict[str, Callable[[Oracle, FloatArray], Transcript]] = {
 }
 
 
-def with_labels(transcript: Transcript, labels: Labels) -> Transcript:
+def with_labels(transcript: Transcript, labels: str) -> Transcript:
     """Return the transcript with probabilities as they are, or with the classes they say."""
     if labels == "soft":
         return transcript

@@ -1,12 +1,11 @@
-"""Calibrate a test on shadows: tau for the t-test, and the null samples of the rank test.
+"""Calibrate the tests on shadows: tau for the t-test, null samples for the rank test, and the power at hand.
 
-``pool`` says against which innocents: ``queries`` (the paper's claim: used our counterfactuals, against only
-asked us) or ``all`` (every kind of innocent). Fit, rank and power shadows are disjoint draws.
+Fit, rank and power shadows are disjoint draws.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -14,12 +13,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cfmark.calibration.ratio import Reference, fit_reference, ratio
-from cfmark.calibration.shadows import Answers, shadows
+from cfmark.calibration.shadows import Answers, Learnt, shadows
 from cfmark.errors import ConfigError
-from cfmark.types import MarkedExplanations, Transcript
+from cfmark.types import MarkedExplanations
+from cfmark.verification import rank_p_value
 
-Pool = Literal["queries", "all"]
-ScoreName = Literal["mean", "ratio"]
+SCORES = ("mean", "ratio")
 Array = NDArray[np.float64]
 
 
@@ -29,8 +28,9 @@ class CalibrationConfig:
 
     Attributes
     ----------
-    fit, rank
-        Shadows of each kind that the ratio is learnt from, and that the null distribution is made of.
+    fit, rank, power
+        Shadows of each kind that the ratio is learnt from, that the null distribution is made of, and that
+        tell how often the guilty are flagged. They are different models.
     alpha
         The level at which tau keeps the innocents.
     families
@@ -39,6 +39,7 @@ class CalibrationConfig:
 
     fit: int = 100
     rank: int = 199
+    power: int = 50
     alpha: float = 0.05
     families: tuple[str, ...] = ("mlp",)
 
@@ -47,6 +48,8 @@ class CalibrationConfig:
             raise ConfigError(f"fit = {self.fit}: a Gaussian needs at least 10 shadows")
         if not 0 < self.alpha < 1 or self.rank < 1 / self.alpha - 1:
             raise ConfigError(f"rank = {self.rank} shadows can never reach alpha = {self.alpha}")
+        if self.power < 0:
+            raise ConfigError(f"power = {self.power}: it cannot be negative")
 
 
 class Calibration(NamedTuple):
@@ -60,39 +63,60 @@ class Calibration(NamedTuple):
         What the ratio is computed with.
     nulls
         By score, then by kind: the rank shadows' scores.
+    power
+        By score, then by kind of thief: the share of the power shadows that the test flags at alpha.
     """
 
     tau: dict[str, float]
     reference: Reference
     nulls: dict[str, dict[str, Array]]
+    power: dict[str, dict[str, float]]
 
     def scores_of(self, answers: Answers) -> dict[str, Array]:
         """Return the (k,) scores of k suspects by their answers (k, n, 2)."""
-        return {"mean": _mean(answers), "ratio": ratio(self.reference, answers)}
+        return _scores(self.reference, answers)
 
 
 def calibrate(
     key: jax.Array,
-    guilty: Mapping[str, Transcript],
-    innocent: Mapping[str, Transcript],
+    guilty: Mapping[str, Learnt],
+    innocent: Mapping[str, Learnt],
     pairs: MarkedExplanations,
     config: CalibrationConfig | None = None,
 ) -> Calibration:
     """Train the shadows of every kind and learn tau, the ratio and the null distributions."""
     config = config or CalibrationConfig()
-    key_guilty, key_fit, key_rank = jax.random.split(key, 3)
-    thieves = shadows(key_guilty, guilty, pairs, config.fit)
-    fit = _by_family(key_fit, innocent, pairs, config.fit, config)
+    key_guilty, key_fit, key_rank, key_power = jax.random.split(key, 4)
+    reference = fit_reference(
+        shadows(key_guilty, guilty, pairs, config.fit),
+        _by_family(key_fit, innocent, pairs, config.fit, config),
+    )
     rank = _by_family(key_rank, innocent, pairs, config.rank, config)
-    reference = fit_reference(thieves, fit)
+    each = {kind: _scores(reference, answers) for kind, answers in rank.items()}
+    nulls = {name: {kind: scores[name] for kind, scores in each.items()} for name in SCORES}
+    thieves = shadows(key_power, guilty, pairs, config.power) if config.power else {}
     return Calibration(
         tau={kind: calibrated_tau(answers, config.alpha) for kind, answers in rank.items()},
         reference=reference,
-        nulls={
-            "mean": {kind: _mean(answers) for kind, answers in rank.items()},
-            "ratio": {kind: ratio(reference, answers) for kind, answers in rank.items()},
-        },
+        nulls=nulls,
+        power=_power(reference, nulls, thieves, config.alpha),
     )
+
+
+def _scores(reference: Reference, answers: Answers) -> dict[str, Array]:
+    return {"mean": _mean(answers), "ratio": ratio(reference, answers)}
+
+
+def _power(
+    reference: Reference, nulls: dict[str, dict[str, Array]], thieves: dict[str, Answers], alpha: float
+) -> dict[str, dict[str, float]]:
+    """Return the share of thieves whose largest p-value over the kinds of innocents is at most alpha."""
+    shares: dict[str, dict[str, float]] = {name: {} for name in SCORES}
+    for kind, answers in thieves.items():
+        for name, scores in _scores(reference, answers).items():
+            worst = [max(rank_p_value(s, null) for null in nulls[name].values()) for s in scores]
+            shares[name][kind] = float(np.mean(np.array(worst) <= alpha))
+    return shares
 
 
 def calibrated_tau(answers: Answers, alpha: float) -> float:
@@ -116,7 +140,7 @@ def _lower_bounds(answers: Answers, alpha: float) -> Array:
 
 def _by_family(
     key: jax.Array,
-    innocent: Mapping[str, Transcript],
+    innocent: Mapping[str, Learnt],
     pairs: MarkedExplanations,
     count: int,
     config: CalibrationConfig,

@@ -1,10 +1,11 @@
 """Shadow suspects: models of every kind, trained as a suspect would be, on the very pairs under test.
 
 A shadow differs from the suspect in its training seed alone: it learns from the same queries and the same
-issued counterfactuals, which the owner knows. Shadows on other rows are off by a standard deviation.
+issued counterfactuals, which the owner knows. Shadows on other rows are off by a standard deviation. Only a
+kind whose rows the owner cannot know (true labels) has a transcript for each shadow.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -20,44 +21,54 @@ from cfmark.verification import paired_points
 GROUP = 50
 #: (k, n, 2) probabilities of the target class at issued points and at their counterparts, for k models.
 Answers = NDArray[np.float64]
+#: What the shadows of a kind learn from: all the same, or each its own.
+Learnt = Transcript | Sequence[Transcript]
 
 
 def shadows(
     key: jax.Array,
-    transcripts: Mapping[str, Transcript],
+    transcripts: Mapping[str, Learnt],
     pairs: MarkedExplanations,
     count: int,
     family: str = "mlp",
 ) -> dict[str, Answers]:
-    """Train ``count`` models on each transcript and return their answers at the pairs."""
-    keys = jax.random.split(key, len(transcripts))
+    """Train ``count`` models of each kind and return their answers at the pairs."""
+    keys = jax.random.split(key, max(len(transcripts), 1))
     return {
-        kind: models_answers(k, transcript, pairs, count, family)
-        for k, (kind, transcript) in zip(keys, transcripts.items(), strict=True)
+        kind: models_answers(k, learnt, pairs, count, family)
+        for k, (kind, learnt) in zip(keys, transcripts.items(), strict=False)
     }
 
 
 def models_answers(
-    key: jax.Array, transcript: Transcript, pairs: MarkedExplanations, count: int, family: str = "mlp"
+    key: jax.Array, learnt: Learnt, pairs: MarkedExplanations, count: int, family: str = "mlp"
 ) -> Answers:
-    """Train ``count`` models on one transcript: their (count, n, 2) answers at the pairs."""
+    """Train ``count`` models and return their (count, n, 2) answers at the pairs.
+
+    They all learn from the one transcript, or from the transcripts of a list in turn.
+    """
     issued, counterpart, target = paired_points(pairs)
-    points = np.concatenate([issued, counterpart])
-    keys = (
-        jax.random.split(key, -(-count // GROUP) * GROUP)
-        if family in NETWORKS
-        else jax.random.split(key, count)
-    )
-    groups = [keys[i : i + GROUP] for i in range(0, len(keys), GROUP)]
-    p = np.concatenate([_group(group, transcript, points, np.tile(target, 2), family) for group in groups])
-    return np.stack([p[:count, : len(target)], p[:count, len(target) :]], axis=2).astype(np.float64)
+    points, classes = np.concatenate([issued, counterpart]), np.tile(target, 2)
+    p = [_group(keys, rows, points, classes, family) for keys, rows in _groups(key, learnt, count, family)]
+    both = np.concatenate(p)[:count]
+    return np.stack([both[:, : len(target)], both[:, len(target) :]], axis=2).astype(np.float64)
+
+
+def _groups(
+    key: jax.Array, learnt: Learnt, count: int, family: str
+) -> list[tuple[jax.Array, list[Transcript]]]:
+    """Return keys and transcripts in groups; networks in whole ones, so that few shapes are compiled."""
+    each = [learnt] if isinstance(learnt, Transcript) else list(learnt)
+    whole = -(-count // GROUP) * GROUP if family in NETWORKS else count
+    keys = jax.random.split(key, whole)
+    ends = [(start, min(start + GROUP, whole)) for start in range(0, whole, GROUP)]
+    return [(keys[a:b], [each[i % len(each)] for i in range(a, b)]) for a, b in ends]
 
 
 def _group(
-    keys: jax.Array, transcript: Transcript, points: FloatArray, target: IntArray, family: str
+    keys: jax.Array, transcripts: list[Transcript], points: FloatArray, target: IntArray, family: str
 ) -> FloatArray:
     """Return (k, r) probabilities of the points' classes."""
-    transcripts = [transcript] * len(keys)
     if family in NETWORKS:
         networks = train_networks(keys, transcripts, train_config(family))
         return np.asarray(_of_target(networks, points, target))
