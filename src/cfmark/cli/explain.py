@@ -1,42 +1,33 @@
 """``cfmark explain``: counterfactuals for the rows of a file."""
 
-import hashlib
-import json
 import time
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cfmark.cli.common import DataOption, SchemaOption, open_dataset, start_jax
+from cfmark.cli.common import (
+    DataOption,
+    ModelOption,
+    OptionList,
+    SchemaOption,
+    fingerprints,
+    open_dataset,
+    read_options,
+    start_jax,
+)
 from cfmark.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cfmark.cli.stream import Report
-    from cfmark.data import Dataset
-    from cfmark.types import Classifier
 
 RowsOption = Annotated[
     Path | None,
     typer.Option(help="CSV or Parquet file of the rows to explain; by default the query rows."),
 ]
-ModelOption = Annotated[
-    str | None,
-    typer.Option(
-        help="model.npz, or module:attribute of any fitted model; by default one is trained and kept."
-    ),
-]
-OptionList = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="A field of the method's config, as in --set candidates=128."
-    ),
-]
-_KINDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def explain(
@@ -88,14 +79,14 @@ def explain(
         "n": n,
         "seed": seed,
     }
-    settings |= {"set": sorted(options or [])} | _fingerprints(dataset, opened.classifier)
+    settings |= {"set": sorted(options or [])} | fingerprints(dataset, opened.classifier)
     files = partial(stream.explain_file, key_explain, explainer, dataset, rows, out, settings)
     _run(partial(files, resume=resume, progress=partial(screen.progress, "rows")), out)
 
 
 def _run(explain_file: "Callable[[], Report]", out: Path) -> None:
     """Run to the end, or to Ctrl-C, and say what came of it."""
-    from cfmark.cli.stream import part_of
+    from cfmark.cli.journal import part_of
 
     start = time.monotonic()
     try:
@@ -118,41 +109,10 @@ def config_of(method: str, texts: list[str], n: int) -> dict[str, Any]:
 
     if method not in METHODS:
         raise ConfigError(f"there is no method {method!r}; the methods are {', '.join(METHODS)}")
-    plain = METHODS[method].config()
-    known = {field.name: type(getattr(plain, field.name)) for field in fields(plain)}
-    known = {name: kind for name, kind in known.items() if kind in _KINDS and name != "n_cfs"}
-    options: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise ConfigError(f"--set {text}: expected NAME=VALUE")
-        if name not in known:
-            hint = "say -n" if name == "n_cfs" else f"{method} has {', '.join(known)}"
-            raise ConfigError(f"--set {text}: there is no {name!r} to set; {hint}")
-        options[name] = _parsed(text, value, known[name])
+    options = read_options(method, METHODS[method].config(), texts, {"n_cfs": "-n"})
     options["n_cfs"] = n
     METHODS[method].config(**options)
     return options
-
-
-def _parsed(text: str, value: str, kind: type) -> bool | int | float:
-    parsed: Any = None
-    try:
-        parsed = json.loads(value, parse_constant=lambda _: None)
-    except ValueError:
-        pass
-    fits = type(parsed) is kind or (kind is float and type(parsed) is int)
-    if not fits:
-        raise ConfigError(f"--set {text}: expected {_KINDS[kind]}")
-    number: bool | int | float = kind(parsed)
-    return number
-
-
-def _fingerprints(dataset: "Dataset", classifier: "Classifier") -> dict[str, str]:
-    """Tell a schema and a model from others of the same name, by what they say."""
-    shown = classifier.predict_proba(dataset.holdout.x[:256]).round(4)
-    texts = {"schema": repr(dataset.schema).encode(), "model": shown.tobytes()}
-    return {name: hashlib.sha256(text).hexdigest()[:16] for name, text in texts.items()}
 
 
 def _tell(report: "Report", out: Path, seconds: float) -> None:

@@ -1,10 +1,5 @@
-"""Explain a file of any length piece by piece: what is done is on disk, and a stopped run can go on.
+"""Explain a file of any length piece by piece, into a table of answers in the data set's own units."""
 
-The answers go to ``OUT.part`` and become ``OUT`` when all are there. Beside it, ``OUT.part.json`` says how
-far they are complete and what they were made with.
-"""
-
-import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -16,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
+from cfmark.cli.journal import Journal, check_out
 from cfmark.data import Dataset, read_chunks
-from cfmark.errors import ConfigError, TableError
+from cfmark.errors import ConfigError
 from cfmark.evaluation import Quality, quality
 from cfmark.explainers import explain
 from cfmark.types import Explainer, Explanations, FloatArray
@@ -70,17 +66,7 @@ def check(dataset: Dataset, rows: Path | None, out: Path) -> None:
         dataset.encoder.encode(next(read_chunks(rows, CHUNK)), str(rows))
         if out.exists() and out.samefile(rows):
             raise ConfigError(f"--out {out}: that is the file of the rows; choose another name")
-    if out.is_dir():
-        raise ConfigError(f"--out {out}: that is a folder; name a file in it")
-    part = part_of(out)
-    there = part.exists()
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        part.open("ab").close()
-    except OSError as problem:
-        raise ConfigError(f"--out {out}: cannot be written ({problem.strerror})") from problem
-    if not there:
-        part.unlink()
+    check_out(out)
 
 
 def answers(dataset: Dataset, explanations: Explanations, first_row: int) -> pd.DataFrame:
@@ -111,28 +97,22 @@ def explain_file(
     progress: Progress,
 ) -> Report:
     """Explain the rows of a file (or the data set's query rows) into a CSV file, and report."""
-    part, notes = part_of(out), _with(out, ".part.json")
-    done = _resume(part, notes, settings) if resume and part.is_file() else 0
-    if not done:
-        part.unlink(missing_ok=True)
+    journal = Journal([out], settings)
+    done = journal.begin(resume=resume)
     report = Report(skipped=done)
     size = min(CHUNK, max(CELLS // (int(settings["n"]) * dataset.width), 128))
-    with progress(_count(dataset, rows), done) as tell:
-        for first, x in _pieces(dataset, rows, done, size):
+    with progress(count(dataset, rows), done) as tell:
+        for first, x in pieces(dataset, rows, done, size):
             explanations = explain(key, explainer, x, first_row=first, progress=tell)
-            with part.open("a", encoding="utf-8", newline="") as file:
-                answers(dataset, explanations, first).to_csv(
-                    file, index=False, header=first == 0, lineterminator="\n"
-                )
-            _note(notes, settings, first + len(x), part.stat().st_size)
+            journal.write([answers(dataset, explanations, first)], first + len(x))
             report.rows += len(x)
             report.pieces.append(quality(explanations, dataset.encoder, explainer.classifier))
-    part.replace(out)
-    notes.unlink(missing_ok=True)
+    journal.finish()
     return report
 
 
-def _pieces(dataset: Dataset, rows: Path | None, done: int, size: int) -> Iterator[tuple[int, FloatArray]]:
+def pieces(dataset: Dataset, rows: Path | None, done: int, size: int) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the rows of a file (or the query rows) from ``done`` on: the first one's number, and x."""
     if rows is None:
         for first in range(done, len(dataset.query.x), size):
             yield first, dataset.query.x[first : first + size]
@@ -143,7 +123,7 @@ def _pieces(dataset: Dataset, rows: Path | None, done: int, size: int) -> Iterat
             yield int(left.index[0]), dataset.encoder.encode(left, str(rows))
 
 
-def _count(dataset: Dataset, rows: Path | None) -> int | None:
+def count(dataset: Dataset, rows: Path | None) -> int | None:
     """Count a file's rows, quickly: in CSV its lines, so a quoted line break counts as one too many."""
     if rows is None:
         return len(dataset.query.x)
@@ -153,38 +133,3 @@ def _count(dataset: Dataset, rows: Path | None) -> int | None:
         return int(pq.read_metadata(rows).num_rows)
     with rows.open("rb") as file:
         return max(sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) - 1, 0)
-
-
-def _note(notes: Path, settings: dict[str, Any], queries: int, size: int) -> None:
-    """Write down that so many queries are answered in the part's first ``size`` bytes."""
-    text = json.dumps({"settings": settings, "queries": queries, "bytes": size})
-    fresh = _with(notes, ".new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(notes)
-
-
-def _resume(part: Path, notes: Path, settings: dict[str, Any]) -> int:
-    """Return how many queries are completely answered, and cut off what is not."""
-    try:
-        noted = json.loads(notes.read_text(encoding="utf-8"))
-        made_with, queries, size = noted["settings"], int(noted["queries"]), int(noted["bytes"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ConfigError(f"{notes} cannot be read: run without --resume to start again") from None
-    if other := sorted(name for name in settings if made_with.get(name) != settings[name]):
-        raise ConfigError(
-            f"{part} was made with another {' and '.join(other)}: run without --resume to start again"
-        )
-    if part.stat().st_size < size:
-        raise TableError("some answers are gone; run without --resume to start again", source=str(part))
-    with part.open("r+b") as file:
-        file.truncate(size)
-    return queries
-
-
-def part_of(out: Path) -> Path:
-    """Return the file that holds the answers until all are there."""
-    return _with(out, ".part")
-
-
-def _with(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
