@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cfmark.cli import datasets, demo, explain
+from cfmark.cli import bench, datasets, demo, explain
 from cfmark.errors import CfmarkError
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.add_typer(datasets.app, name="datasets")
+app.add_typer(bench.app, name="bench")
 app.command(name="demo")(demo.demo)
 app.command(name="explain")(explain.explain)
 

@@ -1,0 +1,172 @@
+"""Run an experiment: every unit once, each on disk as soon as it is done, so that a run can be stopped.
+
+A folder has ``experiment.json`` (what was asked for, what was left out and why, and the provenance of every
+run that worked on it) and ``units/``, one Parquet file for each unit.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cfmark import distributed
+from cfmark.data import is_present
+from cfmark.distributed import Workers
+from cfmark.errors import CfmarkError, ConfigError
+from cfmark.evaluation import rows
+from cfmark.evaluation.grid import Experiment, reason_to_skip, select, units
+from cfmark.evaluation.machine import provenance
+from cfmark.evaluation.settings import Unit
+
+Rows = list[dict[str, Any]]
+RunUnit = Callable[[Unit], Rows]
+DOCUMENT = "experiment.json"
+
+
+class Plan(NamedTuple):
+    """What a run has to do.
+
+    Attributes
+    ----------
+    todo, done
+        Units to work on, and those that are on disk already.
+    skipped
+        Reasons, by the ids of the units that are left out.
+    """
+
+    todo: list[Unit]
+    done: list[Unit]
+    skipped: dict[str, str]
+
+
+class Outcome(NamedTuple):
+    """What came of a run: how many units were made, and why which are not there."""
+
+    made: int
+    skipped: dict[str, str]
+    failed: dict[str, str]
+
+
+class Attempt(NamedTuple):
+    """A unit's rows, or why it has none."""
+
+    rows: Rows
+    problem: str | None
+
+
+def plan(experiment: Experiment, folder: Path, only: str = "", resume: bool = False) -> Plan:
+    """Decide what is to be done in a folder; refuse one that holds something else."""
+    there = sorted((folder / "units").glob("*.parquet"))
+    if not resume and folder.is_dir() and any(folder.iterdir()):
+        raise ConfigError(f"{folder} is not empty: add --resume to go on there, or name another --out")
+    for path in there:
+        _same(path, experiment)
+    chosen = select(units(experiment), only)
+    skipped: dict[str, str] = {}
+    for unit in chosen:
+        reason = reason_to_skip(experiment, unit) or _absent(unit.dataset)
+        if reason:
+            skipped[unit.id] = reason
+    wanted = [unit for unit in chosen if unit.id not in skipped]
+    finished = {unit.id for unit in wanted if rows.path_of(folder / "units", unit) in there}
+    return Plan(
+        todo=[unit for unit in wanted if unit.id not in finished],
+        done=[unit for unit in wanted if unit.id in finished],
+        skipped=skipped,
+    )
+
+
+def run_experiment(
+    experiment: Experiment,
+    folder: Path,
+    planned: Plan,
+    run_unit: RunUnit,
+    *,
+    workers: Workers | None = None,
+    command: str = "",
+    progress: Callable[[int], None] = lambda _: None,
+) -> Outcome:
+    """Work on the units of a plan, and keep every one that is done.
+
+    A unit that cfmark refuses is left out with its message and the others go on; any other exception stops
+    the run and says which unit it was.
+    """
+    (folder / "units").mkdir(parents=True, exist_ok=True)
+    failed: dict[str, str] = {}
+    _record(folder, experiment, planned.skipped, failed, provenance(command, **_seeds()))
+    attempts = distributed.run(partial(_attempt, run_unit), planned.todo, workers, lambda unit: unit.id)
+    for index, attempt in attempts:
+        unit = planned.todo[index]
+        if attempt.problem is None:
+            rows.write_rows(folder / "units", unit, attempt.rows)
+        else:
+            failed[unit.id] = attempt.problem
+            _record(folder, experiment, planned.skipped, failed)
+        progress(1)
+    return Outcome(len(planned.todo) - len(failed), planned.skipped, failed)
+
+
+def read_document(folder: Path) -> dict[str, Any]:
+    """Return what ``experiment.json`` says; a folder of another origin has none."""
+    path = folder / DOCUMENT
+    if not path.is_file():
+        raise ConfigError(f"{folder}: no experiment was run here: there is no {DOCUMENT}")
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return document
+
+
+def _attempt(run_unit: RunUnit, unit: Unit) -> Attempt:
+    try:
+        return Attempt(run_unit(unit), None)
+    except CfmarkError as problem:
+        return Attempt([], str(problem))
+    except Exception as problem:
+        problem.add_note(f"in the unit {unit.id}")
+        raise
+
+
+def _absent(dataset: str) -> str | None:
+    if is_present(dataset):
+        return None
+    return f"the files of {dataset} are not here: run 'cfmark datasets get {dataset}', or set CFMARK_DATA"
+
+
+def _same(path: Path, experiment: Experiment) -> None:
+    """Refuse a folder whose units were made with other settings, or are of another experiment."""
+    stamp = rows.read_stamp(path)
+    if stamp["experiment"] != experiment.name:
+        raise ConfigError(f"{path} is of the experiment {stamp['experiment']!r}, not {experiment.name!r}")
+    ours: dict[str, Any] = json.loads(json.dumps(asdict(experiment.settings)))
+    for name, value in ours.items():
+        if stamp["settings"].get(name) != value:
+            raise ConfigError(
+                f"{path} was made with {name} = {stamp['settings'].get(name)}, this run has {value}: "
+                "name another --out"
+            )
+
+
+def _seeds() -> dict[str, str]:
+    return {"unit": "sha256 of: unit, DATASET, EXPLAINER, DRAW, and what the seed is for"}
+
+
+def _record(
+    folder: Path,
+    experiment: Experiment,
+    skipped: dict[str, str],
+    failed: dict[str, str],
+    started: dict[str, Any] | None = None,
+) -> None:
+    """Write the document anew; it is there whole, or as it was."""
+    path = folder / DOCUMENT
+    runs: list[Any] = read_document(folder)["runs"] if path.is_file() else []
+    document = {
+        "experiment": asdict(experiment),
+        "runs": runs + ([started] if started else []),
+        "skipped": skipped,
+        "failed": failed,
+    }
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
