@@ -3,7 +3,7 @@
 Fit, rank and power shadows are disjoint draws.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -83,15 +83,19 @@ def calibrate(
     innocent: Mapping[str, Learnt],
     pairs: MarkedExplanations,
     config: CalibrationConfig | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Calibration:
-    """Train the shadows of every kind and learn tau, the ratio and the null distributions."""
+    """Train the shadows of every kind and learn tau, the ratio and the null distributions.
+
+    ``progress`` is called with the number of models that were trained, kind by kind.
+    """
     config = config or CalibrationConfig()
     key_guilty, key_fit, key_rank, key_power = jax.random.split(key, 4)
     reference = fit_reference(
-        shadows(key_guilty, guilty, pairs, config.fit),
-        _by_family(key_fit, innocent, pairs, config.fit, config),
+        shadows(key_guilty, guilty, pairs, config.fit, progress=progress),
+        _by_family(key_fit, innocent, pairs, config.fit, config, progress),
     )
-    rank = _by_family(key_rank, innocent, pairs, config.rank, config)
+    rank = _by_family(key_rank, innocent, pairs, config.rank, config, progress)
     each = {kind: _scores(reference, answers) for kind, answers in rank.items()}
     nulls = {name: {kind: scores[name] for kind, scores in each.items()} for name in SCORES}
     thieves = shadows(key_power, guilty, pairs, config.power) if config.power else {}
@@ -144,11 +148,12 @@ def _by_family(
     pairs: MarkedExplanations,
     count: int,
     config: CalibrationConfig,
+    progress: Callable[[int], None] | None,
 ) -> dict[str, Answers]:
     """Return answers by "kind, family"."""
     answers: dict[str, Answers] = {}
     for number, family in enumerate(config.families):
-        found = shadows(jax.random.fold_in(key, number), innocent, pairs, count, family)
+        found = shadows(jax.random.fold_in(key, number), innocent, pairs, count, family, progress)
         answers |= {f"{kind}, {family}": values for kind, values in found.items()}
     return answers
 
