@@ -87,7 +87,7 @@ def calibrate(
 ) -> Calibration:
     """Train the shadows of every kind and learn tau, the ratio and the null distributions.
 
-    ``progress`` is called with the number of models that were trained, kind by kind.
+    ``progress`` is called with the number of models that were trained, group by group.
     """
     config = config or CalibrationConfig()
     key_guilty, key_fit, key_rank, key_power = jax.random.split(key, 4)
@@ -98,7 +98,7 @@ def calibrate(
     rank = _by_family(key_rank, innocent, pairs, config.rank, config, progress)
     each = {kind: _scores(reference, answers) for kind, answers in rank.items()}
     nulls = {name: {kind: scores[name] for kind, scores in each.items()} for name in SCORES}
-    thieves = shadows(key_power, guilty, pairs, config.power) if config.power else {}
+    thieves = shadows(key_power, guilty, pairs, config.power, progress=progress) if config.power else {}
     return Calibration(
         tau={kind: calibrated_tau(answers, config.alpha) for kind, answers in rank.items()},
         reference=reference,

@@ -5,7 +5,7 @@ issued counterfactuals, which the owner knows. Shadows on other rows are off by 
 kind whose rows the owner cannot know (true labels) has a transcript for each shadow.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -31,17 +31,26 @@ def shadows(
     pairs: MarkedExplanations,
     count: int,
     family: str = "mlp",
+    progress: Callable[[int], None] | None = None,
 ) -> dict[str, Answers]:
-    """Train ``count`` models of each kind and return their answers at the pairs."""
+    """Train ``count`` models of each kind and return their answers at the pairs.
+
+    ``progress`` is called with the number of models that were trained, group by group.
+    """
     keys = jax.random.split(key, max(len(transcripts), 1))
     return {
-        kind: models_answers(k, learnt, pairs, count, family)
+        kind: models_answers(k, learnt, pairs, count, family, progress)
         for k, (kind, learnt) in zip(keys, transcripts.items(), strict=False)
     }
 
 
 def models_answers(
-    key: jax.Array, learnt: Learnt, pairs: MarkedExplanations, count: int, family: str = "mlp"
+    key: jax.Array,
+    learnt: Learnt,
+    pairs: MarkedExplanations,
+    count: int,
+    family: str = "mlp",
+    progress: Callable[[int], None] | None = None,
 ) -> Answers:
     """Train ``count`` models and return their (count, n, 2) answers at the pairs.
 
@@ -49,7 +58,11 @@ def models_answers(
     """
     issued, counterpart, target = paired_points(pairs)
     points, classes = np.concatenate([issued, counterpart]), np.tile(target, 2)
-    p = [_group(keys, rows, points, classes, family) for keys, rows in _groups(key, learnt, count, family)]
+    p: list[FloatArray] = []
+    for keys, rows in _groups(key, learnt, count, family):
+        p.append(_group(keys, rows, points, classes, family))
+        if progress:
+            progress(len(keys))
     both = np.concatenate(p)[:count]
     return np.stack([both[:, : len(target)], both[:, len(target) :]], axis=2).astype(np.float64)
 
