@@ -11,6 +11,7 @@ from cfmark.calibration.ratio import Reference as Reference
 from cfmark.calibration.ratio import fit_reference as fit_reference
 from cfmark.calibration.ratio import ratio as ratio
 from cfmark.calibration.shadows import Answers as Answers
+from cfmark.calibration.shadows import Learnt as Learnt
 from cfmark.calibration.shadows import models_answers as models_answers
 from cfmark.calibration.shadows import shadows as shadows
 
@@ -20,6 +21,7 @@ __all__ = [
     "Answers",
     "Calibration",
     "CalibrationConfig",
+    "Learnt",
     "Reference",
     "calibrate",
     "calibrated_tau",
