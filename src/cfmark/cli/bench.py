@@ -1,23 +1,46 @@
 """``cfmark bench``: run experiments, and show them as tables and figures."""
 
+import json
 import shlex
 import sys
 import time
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cfmark.cli.common import start_jax
 
 if TYPE_CHECKING:
-    from cfmark.evaluation import Outcome, Plan
+    from cfmark.evaluation import Outcome, Plan, Table
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments, and show them as tables and figures.")
 
+#: Where there is no terminal, a table's lines may be so long before its cells are folded.
+_WIDEST = 240
+
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")]
+
+
+class FormatName(StrEnum):
+    """How tables are printed."""
+
+    text = "text"
+    md = "md"
+    json = "json"
+
+
+class KindName(StrEnum):
+    """Which table."""
+
+    detection = "detection"
+    quality = "quality"
+    losses = "losses"
+    removal = "removal"
+    poison = "poison"
+    timing = "timing"
 
 
 class EngineName(StrEnum):
@@ -75,6 +98,81 @@ def run(
         raise typer.Exit(1)
 
 
+@app.command()
+def table(
+    folder: Folder,
+    format_: Annotated[
+        FormatName, typer.Option("--format", help="For people, for a document, or for a program.")
+    ] = FormatName.text,
+    kind: Annotated[
+        list[KindName] | None,
+        typer.Option(help="Which table; by default those that the experiment names, as JSON 'detection'."),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all of them to a JSON file too, with provenance."),
+    ] = None,
+) -> None:
+    """Show the tables of a run, whole or not; numbers of the paper stand beside ours.
+
+    With --format json it is a list of objects, one for each line.
+
+    Example: cfmark bench table build/table1 --format md --kind quality
+    """
+    from cfmark.evaluation import markdown, read_document, records_of, rows_of, tables_of
+
+    document, rows = read_document(folder), rows_of(folder)
+    kinds = [each.value for each in kind or []] or document["experiment"]["tables"]
+    if save:
+        _save(save, document, {each: records_of(rows, each) for each in kinds})
+    if format_ == FormatName.json:
+        print(json.dumps(records_of(rows, kind[0].value if kind else "detection"), indent=1))
+        return
+    for made in tables_of(rows, kinds):
+        if format_ == FormatName.md:
+            print(f"{markdown(made)}\n")
+        else:
+            _show(made)
+    for line in _left_out(document):
+        print(line)
+
+
+def _show(made: "Table") -> None:
+    from cfmark.cli import screen
+    from cfmark.evaluation import shown
+
+    columns, lines = shown(made)
+    drawn = screen.table(*(f">{column.head}" if column.number else column.head for column in columns))
+    for line in lines:
+        drawn.add_row(*line)
+    console = screen.console()
+    if not console.is_terminal:
+        wide = console.options.update(width=_WIDEST)
+        console.width = max(console.width, console.measure(drawn, options=wide).maximum)
+    console.print(made.title)
+    console.print(drawn)
+
+
+def _left_out(document: dict[str, Any]) -> list[str]:
+    """Say what is not in the tables, and why: a line for each reason."""
+    found: dict[str, list[str]] = {}
+    for unit, reason in (document["skipped"] | document["failed"]).items():
+        found.setdefault(reason, []).append(unit)
+    return [f"left out: {_some(units)}: {reason}" for reason, units in found.items()]
+
+
+def _some(units: list[str]) -> str:
+    return units[0] if len(units) == 1 else f"{len(units)} units ({units[0]} ...)"
+
+
+def _save(path: Path, document: dict[str, Any], tables: dict[str, Any]) -> None:
+    """Write the tables with what they were made with; the file is there whole, or as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(document | {"tables": tables}, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
 def _watched(work: "partial[Outcome]", planned: "Plan", out: Path) -> "Outcome":
     """Run to the end, or to Ctrl-C, with progress."""
     from cfmark.cli import screen
@@ -91,13 +189,8 @@ def _watched(work: "partial[Outcome]", planned: "Plan", out: Path) -> "Outcome":
 def _tell(outcome: "Outcome", planned: "Plan", out: Path, seconds: float) -> None:
     earlier = f" ({len(planned.done)} were there already)" if planned.done else ""
     typer.echo(f"{out}: {outcome.made + len(planned.done)} units{earlier}, {seconds:.1f} s", err=True)
-    reasons: dict[str, list[str]] = {}
-    for unit, reason in outcome.skipped.items():
-        reasons.setdefault(reason, []).append(unit)
-    for reason, left_out in reasons.items():
-        typer.echo(f"{len(left_out)} units left out ({left_out[0]} ...): {reason}", err=True)
-    for unit, problem in outcome.failed.items():
-        typer.echo(f"{unit} failed: {problem}", err=True)
+    for line in _left_out({"skipped": outcome.skipped, "failed": outcome.failed}):
+        typer.echo(line, err=True)
     if outcome.failed:
         typer.echo(f"{len(outcome.failed)} units failed; --resume tries them again", err=True)
 

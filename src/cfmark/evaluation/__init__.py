@@ -9,17 +9,31 @@ from cfmark.evaluation.metrics import violations as violations
 from cfmark.evaluation.runner import Outcome as Outcome
 from cfmark.evaluation.runner import Plan as Plan
 from cfmark.evaluation.runner import plan as plan
+from cfmark.evaluation.runner import read_document as read_document
+from cfmark.evaluation.runner import rows_of as rows_of
 from cfmark.evaluation.runner import run_experiment as run_experiment
+from cfmark.evaluation.tables import records_of as records_of
+from cfmark.evaluation.tables import tables_of as tables_of
+from cfmark.evaluation.tables_base import Table as Table
+from cfmark.evaluation.tables_base import markdown as markdown
+from cfmark.evaluation.tables_base import shown as shown
 
 __all__ = [
     "Experiment",
     "Outcome",
     "Plan",
     "Quality",
+    "Table",
+    "markdown",
     "plan",
     "provenance",
     "quality",
+    "read_document",
     "read_experiment",
+    "records_of",
+    "rows_of",
     "run_experiment",
+    "shown",
+    "tables_of",
     "violations",
 ]

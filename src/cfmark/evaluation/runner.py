@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from cfmark import distributed
 from cfmark.data import is_present
 from cfmark.distributed import Workers
@@ -115,6 +117,12 @@ def read_document(folder: Path) -> dict[str, Any]:
         raise ConfigError(f"{folder}: no experiment was run here: there is no {DOCUMENT}")
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return document
+
+
+def rows_of(folder: Path) -> pd.DataFrame:
+    """Return all rows of a run, whole or not."""
+    read_document(folder)
+    return rows.read_rows(folder / "units")
 
 
 def _attempt(run_unit: RunUnit, unit: Unit) -> Attempt:
