@@ -3,13 +3,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON := $(shell command -v python3.11 || command -v python3)
 
-.PHONY: demo test check format bench-speed bench-quality bench-memory clean
+.PHONY: demo test check format bench-speed bench-quality bench-memory bench-paper clean
 .DEFAULT_GOAL := test
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	touch $@
+
+$(VENV)/.ray: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[ray]'
 	touch $@
 
 $(VENV)/.dice: $(VENV)/.ready
@@ -19,7 +23,7 @@ $(VENV)/.dice: $(VENV)/.ready
 demo: $(VENV)/.ready  ## the whole story on the embedded data
 	$(BIN)/cfmark demo --out build/demo
 
-test: $(VENV)/.ready  ## every test
+test: $(VENV)/.ray  ## every test
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.ready  ## format, lint, types and import floors
@@ -40,6 +44,19 @@ bench-quality: $(VENV)/.ready  ## validity and proximity in twelve cells, beside
 
 bench-memory: $(VENV)/.ready  ## peak memory of `cfmark explain` on 10,000 and 100,000 Loan rows
 	$(BIN)/python -m benchmarks.memory
+
+# Every table and figure of the paper. What is done is kept in build/bench, so a stopped target goes on.
+# `make bench-table1 BENCH_OPTIONS="--only dataset=cancer"` runs a part.
+PAPER := table1 table2 confusion lambda3 data_augmentation losses_credit_dice losses_cancer_cchvae \
+	finetune pruning loss_curves random_baseline
+BENCH_OPTIONS ?=
+
+bench-paper: $(addprefix bench-,$(PAPER))  ## all of them, one after the other
+
+bench-%: experiments/%.toml $(VENV)/.ready  ## an experiment: its tables, results/NAME.json, docs/figures/
+	$(BIN)/cfmark bench run $< --out build/bench/$* --resume $(BENCH_OPTIONS)
+	$(BIN)/cfmark bench table build/bench/$* --save results/$*.json
+	$(BIN)/cfmark bench figures build/bench/$* --out docs/figures
 
 clean:
 	rm -rf $(VENV) build dist

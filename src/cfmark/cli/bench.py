@@ -137,6 +137,24 @@ def table(
         print(line)
 
 
+@app.command()
+def figures(
+    folder: Folder,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the PNG files go; by default DIR/figures.")
+    ] = None,
+) -> None:
+    """Draw the figures of a run, whole or not, and print their paths.
+
+    Example: cfmark bench figures build/table1 --out docs/figures
+    """
+    from cfmark.evaluation import draw, read_document, rows_of
+
+    experiment = read_document(folder)["experiment"]
+    for path in draw(rows_of(folder), experiment["figures"], out or folder / "figures", experiment["name"]):
+        print(path)
+
+
 def _show(made: "Table") -> None:
     from cfmark.cli import screen
     from cfmark.evaluation import shown

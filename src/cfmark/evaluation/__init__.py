@@ -1,5 +1,6 @@
 """Measures of counterfactuals, and experiments: units of work, a runner, tables and figures from rows."""
 
+from cfmark.evaluation.figures import draw as draw
 from cfmark.evaluation.grid import Experiment as Experiment
 from cfmark.evaluation.grid import read_experiment as read_experiment
 from cfmark.evaluation.machine import provenance as provenance
@@ -24,6 +25,7 @@ __all__ = [
     "Plan",
     "Quality",
     "Table",
+    "draw",
     "markdown",
     "plan",
     "provenance",
