@@ -22,14 +22,14 @@ DPI = 160
 
 
 def draw(frame: pd.DataFrame, names: Sequence[str], folder: Path, experiment: str) -> list[Path]:
-    """Draw those figures into a folder; an experiment's name stands before a figure's other name."""
+    """Draw those figures into a folder; a file's name begins with the experiment's."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name in names:
         if name not in FIGURES:
             raise ConfigError(f"there is no figure {name!r}; the figures are {', '.join(FIGURES)}")
         for part, figure in FIGURES[name](frame).items():
-            title = part if part.startswith(experiment) else f"{experiment}_{part}"
+            title = part if part.startswith(experiment) else f"{experiment}_{part}".strip("_")
             paths.append(folder / f"{title}.png")
             figure.savefig(paths[-1], dpi=DPI, metadata={"Software": None})
     return paths

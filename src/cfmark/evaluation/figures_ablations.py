@@ -33,10 +33,11 @@ def lambda3(frame: pd.DataFrame) -> dict[str, Figure]:
     for i, method in enumerate(methods):
         of_method = rows[rows["explainer"] == method]
         for j, test in enumerate(tests):
-            heading(axes[i, j], f"{named(method)}: flagged by {test}")
+            heading(axes[i, j], f"{named(method)}: {test}")
             _bars(axes[i, j], of_method[of_method["named"] == test], kinds, "flagged")
             axes[i, j].set_ylim(0, 1.04)
             axes[i, j].yaxis.set_major_formatter("{x:.0%}")
+        axes[i, 0].set_ylabel("flagged")
         heading(axes[i, -1], f"{named(method)}: poison loss")
         _bars(axes[i, -1], _models(of_method), kinds, "poison", spread=True)
     for axis in axes[-1]:
@@ -59,7 +60,7 @@ def data_augmentation(frame: pd.DataFrame) -> dict[str, Figure]:
         label = f"with $D^t$ ({size:g} train rows a batch)" if size else "without $D^t$"
         x = [place + places[k] for place in range(len(methods))]
         _error_bars(axis, x, groups, 0.72 / len(sizes), shades[min(k, 1)], label)
-    axis.set_xticks(range(len(methods)), [named(method) for method in methods])
+    axis.set_xticks(range(len(methods)), list(map(named, methods)))
     axis.set_ylabel("poison loss of MRCE")
     legend(figure, axis)
     return {"data_augmentation": figure}
@@ -77,8 +78,9 @@ def removal(frame: pd.DataFrame) -> dict[str, Figure]:
         first = of_cell.iloc[0]
         where = f"{named(first['explainer'])}, {named(first['dataset'])}"
         for j, test in enumerate(tests):
-            heading(axes[i, j], f"{where}: flagged by {test}")
+            heading(axes[i, j], f"{where}: {test}")
             _lines(axes[i, j], of_cell[of_cell["named"] == test], thieves, "flagged")
+        axes[i, 0].set_ylabel("flagged")
         heading(axes[i, -1], f"{where}: agreement")
         _lines(axes[i, -1], of_cell[of_cell["named"] == tests[0]], thieves, "agreement")
     for axis in axes[-1]:
@@ -86,7 +88,7 @@ def removal(frame: pd.DataFrame) -> dict[str, Figure]:
             {"finetune": "epochs of fine-tuning", "prune": "pruned share of weights"}.get(kind, kind)
         )
     legend(figure, axes[0, 0])
-    return {kind: figure}
+    return {"": figure}
 
 
 def loss_curves(frame: pd.DataFrame) -> dict[str, Figure]:
@@ -100,7 +102,8 @@ def loss_curves(frame: pd.DataFrame) -> dict[str, Figure]:
             heading(axes[i, j], f"{named(method)}, {named(dataset)}")
             for loss in LOSSES:
                 _curve(axes[i, j], cell.groupby("step")[loss], loss)
-    figure.supxlabel("outer step", fontsize=8.5, color=TEXT)
+    for axis in axes[-1]:
+        axis.set_xlabel("outer step")
     legend(figure, axes[0, 0])
     return {"loss_curves": figure}
 
@@ -146,7 +149,7 @@ def _error_bars(
 def _lines(axis: Axes, rows: pd.DataFrame, kinds: list[str], value: str) -> None:
     for kind in kinds:
         means = rows[rows["suspect"] == kind].astype({value: float}).groupby("strength")[value].mean()
-        style = {"color": COLOURS[kind], "marker": MARKERS.get(kind, "o"), "markersize": 4, "linewidth": 1.4}
+        style: dict[str, Any] = {"color": COLOURS[kind], "marker": MARKERS.get(kind, "o"), "markersize": 4, "linewidth": 1.4}
         axis.plot(means.index.to_numpy(), means.to_numpy(), label=named(kind), clip_on=False, **style)
     axis.set_ylim(0, 1.04)
     axis.yaxis.set_major_formatter("{x:.0%}")

@@ -48,7 +48,8 @@ def named(name: str) -> str:
 
 def panels(rows: int, columns: int, height: float, **options: Any) -> tuple[Figure, Any]:
     """Return a figure and its (rows, columns) axes; ``height`` is that of one row in inches."""
-    figure = Figure(figsize=(WIDTH, height * rows + 0.6), layout="constrained")
+    width = WIDTH if columns > 1 else 0.65 * WIDTH
+    figure = Figure(figsize=(width, height * rows + 0.6), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, **options)
     for axis in axes.flat:
         plain(axis)
