@@ -7,6 +7,10 @@ from cfmark.evaluation.machine import provenance as provenance
 from cfmark.evaluation.metrics import Quality as Quality
 from cfmark.evaluation.metrics import quality as quality
 from cfmark.evaluation.metrics import violations as violations
+from cfmark.evaluation.report import Accused as Accused
+from cfmark.evaluation.report import Example as Example
+from cfmark.evaluation.report import Report as Report
+from cfmark.evaluation.report import report_page as report_page
 from cfmark.evaluation.runner import Outcome as Outcome
 from cfmark.evaluation.runner import Plan as Plan
 from cfmark.evaluation.runner import plan as plan
@@ -20,10 +24,13 @@ from cfmark.evaluation.tables_base import markdown as markdown
 from cfmark.evaluation.tables_base import shown as shown
 
 __all__ = [
+    "Accused",
+    "Example",
     "Experiment",
     "Outcome",
     "Plan",
     "Quality",
+    "Report",
     "Table",
     "draw",
     "markdown",
@@ -33,6 +40,7 @@ __all__ = [
     "read_document",
     "read_experiment",
     "records_of",
+    "report_page",
     "rows_of",
     "run_experiment",
     "shown",
