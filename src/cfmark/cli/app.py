@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cfmark.cli import bench, datasets, demo, explain
+from cfmark.cli import attack, bench, datasets, demo, explain, verify, watermark
 from cfmark.errors import CfmarkError
 
 app = typer.Typer(
@@ -19,6 +19,9 @@ app.add_typer(datasets.app, name="datasets")
 app.add_typer(bench.app, name="bench")
 app.command(name="demo")(demo.demo)
 app.command(name="explain")(explain.explain)
+app.command(name="watermark")(watermark.watermark)
+app.command(name="attack")(attack.attack)
+app.command(name="verify")(verify.verify)
 
 
 def _version(wanted: bool) -> None:

@@ -19,7 +19,7 @@ class OpenModel(NamedTuple):
     origin: str
 
 
-def open_model(dataset: Dataset, name: str | None = None) -> OpenModel:
+def open_model(dataset: Dataset, name: str | None = None, option: str = "--model") -> OpenModel:
     """Open a model for a data set.
 
     Parameters
@@ -29,6 +29,8 @@ def open_model(dataset: Dataset, name: str | None = None) -> OpenModel:
     name
         ``None``: a network trained on the train rows, kept in the cache folder. ``model.npz``: a saved
         network. ``module:attribute``: an estimator or a callable that Python can import from here.
+    option
+        What the name was given as, for messages.
     """
     classifier: Classifier
     if name is None:
@@ -36,7 +38,7 @@ def open_model(dataset: Dataset, name: str | None = None) -> OpenModel:
     elif name.endswith(".npz"):
         classifier, origin = _saved(dataset, name), f"the network in {name}"
     else:
-        classifier, origin = adapt(_imported(name), dataset), f"the model {name}"
+        classifier, origin = adapt(_imported(name, option), dataset), f"the model {name}"
     return OpenModel(classifier, accuracy(classifier, dataset.holdout.x, dataset.holdout.y), origin)
 
 
@@ -50,10 +52,10 @@ def _saved(dataset: Dataset, name: str) -> Classifier:
     return classifier
 
 
-def _imported(name: str) -> Any:
+def _imported(name: str, option: str) -> Any:
     module, colon, attribute = name.partition(":")
     if not colon or not module or not attribute:
-        raise ConfigError(f"--model {name}: expected a file 'model.npz' or 'module:attribute'")
+        raise ConfigError(f"{option} {name}: expected a file 'model.npz' or 'module:attribute'")
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -61,7 +63,7 @@ def _imported(name: str) -> Any:
         imported = importlib.import_module(module)
     except Exception as problem:  # a module may fail in any way
         reason = f"{type(problem).__name__}: {problem}"
-        raise ConfigError(f"--model {name}: the module cannot be imported ({reason})") from problem
+        raise ConfigError(f"{option} {name}: the module cannot be imported ({reason})") from problem
     if not hasattr(imported, attribute):
-        raise ConfigError(f"--model {name}: the module {module!r} has no {attribute!r}")
+        raise ConfigError(f"{option} {name}: the module {module!r} has no {attribute!r}")
     return getattr(imported, attribute)
