@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cfmark.errors import ConfigError
-from cfmark.models import TrainConfig, fit, fit_many, mlp, soft_labels, training
+from cfmark.models import TrainConfig, fit, fit_many, mlp, soft_labels
 from cfmark.types import FloatArray
 
 KEY = jax.random.key(0)
@@ -77,14 +77,6 @@ def test_a_table_of_padding_alone_changes_nothing() -> None:
     network = fit(KEY, x, y, np.zeros(len(x)), CONFIG)
     untrained = mlp.init(jax.random.split(KEY)[0], 4, CONFIG.hidden)
     np.testing.assert_allclose(numbers(network), numbers(untrained), rtol=1e-6)
-
-
-def test_every_weighted_row_is_seen_once_an_epoch() -> None:
-    weights = np.r_[np.ones(37), np.zeros(13)].astype(np.float32)
-    order = np.asarray(training._shuffle(KEY, jax.numpy.asarray(weights), 4, 16))
-    assert sorted(order.ravel()[:37]) == list(range(37))
-    assert sorted(order.ravel()[37:50]) == list(range(37, 50))
-    assert (order.ravel()[50:] == 50).all()
 
 
 def test_many_at_once_are_as_one_by_one() -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -67,7 +66,7 @@ def train_networks(keys: jax.Array, transcripts: Sequence[Transcript], config: T
     for i, transcript in enumerate(transcripts):
         r = len(transcript.x)
         x[i, :r], y[i, :r], weight[i, :r] = transcript.x, transcript.y, 1
-    networks: mlp.Mlp = fit_many(keys, jnp.asarray(x), jnp.asarray(y), jnp.asarray(weight), config)
+    networks: mlp.Mlp = fit_many(keys, x, y, weight, config)
     return networks
 
 

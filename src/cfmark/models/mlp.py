@@ -4,10 +4,13 @@ A network is a NamedTuple of arrays, so ``vmap`` over many of them is a matter o
 """
 
 import math
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+
+from cfmark.models import bits
 
 #: The two numbers that a network's last layer gives: class 0 and class 1.
 CLASSES = 2
@@ -24,10 +27,11 @@ class Mlp(NamedTuple):
 def init(key: jax.Array, width: int, hidden: tuple[int, ...], outputs: int = CLASSES) -> Mlp:
     """Draw He-normal weights for ``width`` inputs, and zero biases."""
     sizes = (width, *hidden, outputs)
-    keys = jax.random.split(key, len(sizes) - 1)
+    shapes = list(pairwise(sizes))
+    ends = list(accumulate(a * b for a, b in shapes))
+    numbers = jnp.split(jax.random.normal(key, (ends[-1],)), ends[:-1])
     weights = tuple(
-        jax.random.normal(k, (a, b)) * math.sqrt(2 / a)
-        for k, a, b in zip(keys, sizes[:-1], sizes[1:], strict=True)
+        part.reshape(shape) * math.sqrt(2 / shape[0]) for part, shape in zip(numbers, shapes, strict=True)
     )
     return Mlp(weights, tuple(jnp.zeros(b) for b in sizes[1:]))
 
@@ -41,13 +45,18 @@ def logits(mlp: Mlp, x: jax.Array) -> jax.Array:
 
 
 def dropout_logits(key: jax.Array, mlp: Mlp, x: jax.Array, rate: float) -> jax.Array:
-    """Return the logits of ``x`` (n, d) with hidden units dropped at ``rate``, for training."""
+    """Return the logits of ``x`` (n, d) with hidden units dropped at ``rate``, for training.
+
+    A hidden layer multiplies by a slope that no derivative runs through: 1 or the leak, over the share of
+    units kept, or 0.
+    """
+    ends = list(accumulate(bias.shape[0] for bias in mlp.biases[:-1]))
+    gone = jnp.split(bits.dropped(key, (x.shape[0], ends[-1]), rate), ends[:-1], axis=1)
     hidden = x
-    keys = jax.random.split(key, len(mlp.weights))
-    for k, weight, bias in zip(keys[:-1], mlp.weights[:-1], mlp.biases[:-1], strict=True):
-        hidden = _activate(_dense(hidden, weight, bias))
-        kept = jax.random.bernoulli(k, 1 - rate, hidden.shape)
-        hidden = jnp.where(kept, hidden / (1 - rate), 0)
+    for drop, weight, bias in zip(gone, mlp.weights[:-1], mlp.biases[:-1], strict=True):
+        hidden = _dense(hidden, weight, bias)
+        slope = jnp.where(drop, 0, jnp.where(hidden > 0, 1, LEAK) / (1 - rate))
+        hidden = hidden * jax.lax.stop_gradient(slope)
     return _dense(hidden, mlp.weights[-1], mlp.biases[-1])
 
 

@@ -5,19 +5,25 @@ of weight zero are padding: the steps that would see nothing else are skipped, s
 as the table itself does.
 """
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 
 from cfmark.errors import ConfigError
-from cfmark.models import mlp
+from cfmark.models import bits, mlp
 from cfmark.types import FloatArray, IntArray
+
+#: Networks in one program: enough to spread the cost of a call, few enough for a core's cache.
+GROUP = 5
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,8 @@ class TrainConfig:
 
 
 class _State(NamedTuple):
-    params: Any
-    mean: Any
+    params: jax.Array
+    mean: jax.Array
     optimiser: Any
 
 
@@ -73,19 +79,60 @@ def soft_labels(y: IntArray) -> FloatArray:
 @partial(jax.jit, static_argnames="config")
 def fit(key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig) -> mlp.Mlp:
     """Train one network on the rows ``x`` (n, d) with soft labels ``y`` (n, 2) and ``weights`` (n,)."""
-    return _fit(key, x, y, weights, config)
+    return _fit(key, x, y, weights, None, config)
 
 
-@partial(jax.jit, static_argnames="config")
-def fit_many(keys: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig) -> mlp.Mlp:
-    """Train k networks at once: ``keys`` (k,), ``x`` (k, n, d), ``y`` (k, n, 2), ``weights`` (k, n)."""
-    networks: mlp.Mlp = jax.vmap(partial(_fit, config=config))(keys, x, y, weights)
+def fit_many(
+    keys: jax.Array,
+    x: FloatArray,
+    y: FloatArray,
+    weights: FloatArray,
+    config: TrainConfig,
+    start: mlp.Mlp | None = None,
+) -> mlp.Mlp:
+    """Train k networks: ``keys`` (k,), ``x`` (k, n, d), ``y`` (k, n, 2), ``weights`` (k, n).
+
+    ``start`` (k, ...) are networks to go on with. A few at a time are one program, small enough for a core's
+    cache and compiled once for any k; every core runs one.
+    """
+    words = np.asarray(jax.random.key_data(keys))
+    parts = [np.asarray(part, np.float32) for part in (x, y, weights)]
+    size = min(GROUP, len(words))
+    program = _program(size, *parts[0].shape[1:], config, start is not None)
+    everything = (words, *parts, jax.tree.map(np.asarray, start))
+
+    def train(place: IntArray) -> Any:
+        some = jax.tree.map(lambda part: part[place], everything)
+        return jax.tree.map(np.asarray, program(*some))
+
+    places = np.arange(-(-len(words) // size) * size).reshape(-1, size) % len(words)
+    with ThreadPoolExecutor(min(len(places), os.cpu_count() or 1)) as pool:
+        groups = list(pool.map(train, places))
+    networks: mlp.Mlp = jax.tree.map(lambda *g: jnp.asarray(np.concatenate(g)[: len(words)]), *groups)
     return networks
 
 
-def _fit(key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, config: TrainConfig) -> mlp.Mlp:
+@lru_cache(maxsize=64)
+def _program(size: int, rows: int, width: int, config: TrainConfig, goes_on: bool) -> Any:
+    """Compile the training of ``size`` networks."""
+
+    def one(
+        words: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, start: mlp.Mlp | None
+    ) -> mlp.Mlp:
+        return _fit(jax.random.wrap_key_data(words), x, y, weights, start, config)
+
+    key = jax.random.key(0)
+    network = jax.eval_shape(lambda: mlp.init(key, width, config.hidden)) if goes_on else None
+    like = (jax.random.key_data(key), *(jnp.zeros(s) for s in ((rows, width), (rows, 2), (rows,))), network)
+    many = jax.tree.map(lambda part: jnp.zeros((size, *part.shape), part.dtype), like)
+    return jax.jit(jax.vmap(one)).lower(*many).compile()
+
+
+def _fit(
+    key: jax.Array, x: jax.Array, y: jax.Array, weights: jax.Array, start: mlp.Mlp | None, config: TrainConfig
+) -> mlp.Mlp:
     key_init, key_steps = jax.random.split(key)
-    network = mlp.init(key_init, x.shape[1], config.hidden)
+    network = mlp.init(key_init, x.shape[1], config.hidden) if start is None else start
     loss = partial(_cross_entropy, dropout=config.dropout)
     trained: mlp.Mlp = descend(key_steps, network, loss, (x, y), weights, config)
     return trained
@@ -101,47 +148,39 @@ def descend(
 ) -> Any:
     """Return ``params`` after Adam on ``loss(params, key, batch of data, batch of weights)``; to be jitted.
 
-    What stands in rows of weight zero is never seen: the loss gets zeros for them.
+    What stands in rows of weight zero is never seen: the loss gets zeros for them. All parameters are one
+    vector, so that Adam is one loop over numbers.
     """
-    rows = weights.shape[0]
+    vector, as_params = ravel_pytree(params)
     adam = optax.adam(config.learning_rate)
-    steps = -(-rows // config.batch_size)
+    steps, share = -(-weights.shape[0] // config.batch_size), config.averaging
+    table = tuple(_padded(part, weights, steps * config.batch_size) for part in (weights, *data))
 
     def epoch(state: _State, key: jax.Array) -> tuple[_State, None]:
-        key_order, key_steps = jax.random.split(key)
-        batches = _shuffle(key_order, weights, steps, config.batch_size)
-        return jax.lax.scan(step, state, (jax.random.split(key_steps, steps), batches))
+        keys = jax.random.split(key, 1 + steps)
+        order = bits.order(keys[0], table[0] == 0)
+        batches = [part[order].reshape(steps, config.batch_size, *part.shape[1:]) for part in table]
+        return jax.lax.scan(step, state, (keys[1:], *batches))
 
-    def step(state: _State, item: tuple[jax.Array, jax.Array]) -> tuple[_State, None]:
-        key, numbers = item
-        chosen = jnp.minimum(numbers, rows - 1)
-        batch_weights = jnp.where(numbers < rows, weights[chosen], 0)
-        batch = tuple(_or_zero(batch_weights > 0, part[chosen]) for part in data)
-        gradient = jax.grad(loss)(state.params, key, batch, batch_weights)
+    def step(state: _State, item: tuple[jax.Array, ...]) -> tuple[_State, None]:
+        key, batch_weights, *batch = item
+        gradient = jax.grad(lambda v: loss(as_params(v), key, tuple(batch), batch_weights))(state.params)
         updates, optimiser = adam.update(gradient, state.optimiser)
-        params = optax.apply_updates(state.params, updates)
-        share = config.averaging
-        mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state.mean, params)
+        params = state.params + updates
+        mean = share * state.mean + (1 - share) * params if share else state.mean
         new = _State(params, mean, optimiser)
         seen = batch_weights.sum() > 0
         return jax.tree.map(lambda a, b: jnp.where(seen, a, b), new, state), None
 
-    start = _State(params, params, adam.init(params))
+    start = _State(vector, vector if share else vector[:0], adam.init(vector))
     state, _ = jax.lax.scan(epoch, start, jax.random.split(key, config.epochs))
-    return state.mean
+    return as_params(state.mean if share else state.params)
 
 
-def _shuffle(key: jax.Array, weights: jax.Array, steps: int, size: int) -> jax.Array:
-    """Return (steps, size) row numbers: weighted rows in random order, then padding."""
-    rows = weights.shape[0]
-    rank = jax.random.uniform(key, (rows,)) + jnp.where(weights > 0, 0, 2)
-    order = jnp.argsort(rank)
-    return jnp.pad(order, (0, steps * size - rows), constant_values=rows).reshape(steps, size)
-
-
-def _or_zero(kept: jax.Array, rows: jax.Array) -> jax.Array:
-    """Return the rows (b, ...), zeros where not kept: zero times NaN would be NaN."""
-    return jnp.where(kept.reshape(-1, *[1] * (rows.ndim - 1)), rows, 0)
+def _padded(part: jax.Array, weights: jax.Array, rows: int) -> jax.Array:
+    """Return the part (n, ...) with so many rows, zeros where the weight is zero: 0 times NaN is NaN."""
+    part = jnp.where((weights > 0).reshape(-1, *[1] * (part.ndim - 1)), part, 0)
+    return jnp.pad(part, [(0, rows - len(part))] + [(0, 0)] * (part.ndim - 1))
 
 
 def _cross_entropy(
