@@ -8,20 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from cfmark.cli.models import OpenModel
+    from cfmark.cli.story import Told
     from cfmark.data import Dataset
-    from cfmark.evaluation import Quality
+    from cfmark.evaluation import Quality, Report
+    from cfmark.types import Explanations
 
 QUERIES = 128
+#: The method whose counterfactuals the story marks.
+MARKED = "growing_sphere"
+HEADS = ("method", ">found", ">validity", ">L1", ">changed", ">violations", ">CFs/s")
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("build/demo"),
 ) -> None:
-    """Run the whole story on the embedded Cancer data: train, explain, and say what was found.
+    """Run the whole story on the embedded Cancer data: explain, mark, steal, and find out who stole.
 
-    It needs no network and no files. What it prints goes to OUT/summary.json too, the counterfactuals to
-    OUT/cfs_METHOD.csv.
+    It needs no network and no files. The verdicts are in OUT/report.html, what is printed in
+    OUT/summary.json, counterfactuals in OUT/cfs_METHOD.csv, what is issued and the owner's pairs in
+    OUT/marked.csv and OUT/pairs.csv.
 
     Example: cfmark demo --out build/demo
     """
@@ -30,35 +38,33 @@ def demo(
 
     out.mkdir(parents=True, exist_ok=True)
     start_jax()
-    from cfmark.cli import screen
+    from cfmark.cli import screen, story
     from cfmark.cli.models import open_model
+    from cfmark.cli.verify import write_text
 
     console = screen.console()
     dataset = open_dataset("cancer", "actionable")
     opened = open_model(dataset)
     console.print(_opening(dataset, opened))
-    told: dict[str, Any] = {}
-    sentence: list[str] = []
-    table = screen.table("method", ">found", ">validity", ">L1", ">changed", ">violations", ">CFs/s")
-    for method in ("growing_sphere", "dice", "cchvae"):
-        measured, speed, words = _explained(dataset, opened, method, out)
-        told[method] = {**measured._asdict(), "cfs_per_second": speed}
-        sentence = sentence or words
-        table.add_row(method, *_cells(measured), f"{speed:,.0f}")
     console.print(f"{QUERIES} queries, explained by each method:")
+    quality, explanations = _explained_by_all(dataset, opened, out)
+    table = screen.table(*HEADS)
+    for row in (rows := _quality_rows(quality)):
+        table.add_row(*row)
     console.print(table)
-    console.print("\n".join(sentence))
-    summary = {
-        "dataset": "cancer",
-        "queries": QUERIES,
-        "accuracy": opened.accuracy,
-        "quality": told,
-        "explanation": sentence,
-        "seconds": round(time.monotonic() - start, 1),
-    }
-    _write(out / "summary.json", summary)
-    console.print(f"\n{summary['seconds']} s; the counterfactuals are in {out}/cfs_*.csv, all figures in")
-    console.print(f"{out}/summary.json")
+    told = story.tell(dataset, opened, MARKED, explanations, out)
+    marking, lines, closing = _marking(told), _example_lines(told), _closing(told)
+    console.print(marking, *lines, "", *_roles(told), sep="\n")
+    console.print(_verdicts(told))
+    console.print(*closing, sep="\n")
+    summary: dict[str, Any] = {"dataset": "cancer", "queries": QUERIES, "accuracy": opened.accuracy}
+    summary |= {"quality": quality, "marking": marking, "explanation": lines, "closing": closing}
+    summary |= story.summary_of(told)
+    summary["seconds"] = round(time.monotonic() - start, 1)
+    write_text(out / "report.html", _page(_report(dataset, opened, rows, told)))
+    write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
+    console.print(f"\n{summary['seconds']} s; the report is {out}/report.html,")
+    console.print(f"all figures are in {out}/summary.json")
 
 
 def _opening(dataset: "Dataset", opened: "OpenModel") -> str:
@@ -70,10 +76,23 @@ def _opening(dataset: "Dataset", opened: "OpenModel") -> str:
     )
 
 
+def _explained_by_all(
+    dataset: "Dataset", opened: "OpenModel", out: Path
+) -> "tuple[dict[str, dict[str, Any]], Explanations]":
+    """Explain by each method: the quality of each, and the answers that are to be marked."""
+    from cfmark.explainers import METHODS
+
+    told, kept = {}, {}
+    for method in METHODS:
+        measured, speed, kept[method] = _explained(dataset, opened, method, out)
+        told[method] = {**measured._asdict(), "cfs_per_second": speed}
+    return told, kept[MARKED]
+
+
 def _explained(
     dataset: "Dataset", opened: "OpenModel", method: str, out: Path
-) -> tuple["Quality", float, list[str]]:
-    """Explain the queries with a method: its quality, its speed once compiled, and one answer in words."""
+) -> "tuple[Quality, float, Explanations]":
+    """Explain the queries as ``cfmark explain`` does: quality, speed once compiled, and the answers."""
     import jax
 
     from cfmark.cli.stream import answers
@@ -82,7 +101,7 @@ def _explained(
     from cfmark.explainers import explain, fit_explainer
     from cfmark.seeds import derive_seed
 
-    key_fit, key_explain = jax.random.split(jax.random.key(derive_seed("demo", method)))
+    key_fit, key_explain = jax.random.split(jax.random.key(derive_seed("explain", method, 0)))
     explainer = fit_explainer(key_fit, method, dataset, opened.classifier)
     x = dataset.query.x[:QUERIES]
     explain(key_explain, explainer, x)
@@ -90,38 +109,120 @@ def _explained(
     explanations = explain(key_explain, explainer, x)
     seconds = time.monotonic() - start
     write_table(answers(dataset, explanations, 0), out / f"cfs_{method}.csv")
-    return (
-        quality(explanations, dataset.encoder, opened.classifier),
-        round(len(x) / seconds, 1),
-        _sentence(dataset, explanations),
-    )
+    measured = quality(explanations, dataset.encoder, opened.classifier)
+    return measured, round(len(x) / seconds, 1), explanations
 
 
-def _sentence(dataset: "Dataset", explanations: Any) -> list[str]:
-    """Say one counterfactual in words: the first found one that changes about three features."""
-    import numpy as np
-
-    from cfmark.explainers import changed, changes
-
-    encoder, labels = dataset.encoder, dataset.schema.labels
-    counts = changed(encoder, explanations.x, explanations.cf[:, 0]).to_numpy()
-    row = int(np.argmin(np.where(explanations.found[:, 0], np.abs(counts - 3), np.inf)))
-    target = int(explanations.target[row])
-    head = f"Query {row + 1} is classified {labels[1 - target]}. It would be {labels[target]} with:"
-    return [head, *(f"  {line}" for line in changes(encoder, explanations.x[row], explanations.cf[row, 0]))]
-
-
-def _cells(measured: "Quality") -> list[str]:
+def _quality_rows(quality: dict[str, dict[str, Any]]) -> list[tuple[str, ...]]:
     return [
-        f"{measured.found:.1%}",
-        f"{measured.validity:.1%}",
-        f"{measured.l1:.2f}",
-        f"{measured.changed:.1f}",
-        str(measured.violations),
+        (
+            method,
+            f"{q['found']:.1%}",
+            f"{q['validity']:.1%}",
+            f"{q['l1']:.2f}",
+            f"{q['changed']:.1f}",
+            str(q["violations"]),
+            f"{q['cfs_per_second']:,.0f}",
+        )
+        for method, q in quality.items()
     ]
 
 
-def _write(path: Path, summary: dict[str, Any]) -> None:
-    part = path.with_suffix(".json.part")
-    part.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    part.replace(path)
+def _marking(told: "Told") -> str:
+    m = told.marks
+    before, after = m["before"], m["after"]
+    return (
+        f"Marked: {m['pairs']} of the {m['counterfactuals']} counterfactuals of {m['method']} moved; others "
+        f"could not.\nValid {before['validity']:.1%} -> {after['validity']:.1%}, L1 {before['l1']:.2f} -> "
+        f"{after['l1']:.2f}, {after['violations']} violations.\n"
+    )
+
+
+def _example_lines(told: "Told") -> list[str]:
+    lines, others = [told.example.head], 0
+    for feature, unit, query, cf, issued in told.example.rows:
+        if cf == query:
+            others += 1
+            continue
+        moved = f", issued as {issued}" if issued != cf else ""
+        lines.append(f"  {feature}: {query} -> {cf}{moved}{' ' + unit if unit else ''}")
+    return [*lines, f"  and {others} other numbers moved a little by the mark"] if others else lines
+
+
+def _roles(told: "Told") -> list[str]:
+    width = max(len(accused.name) for accused in told.accused)
+    return [f"  {accused.name:{width}}  {accused.what}" for accused in told.accused]
+
+
+def _verdicts(told: "Told") -> "Table":
+    from cfmark.cli import screen
+
+    heads = (
+        "suspect",
+        "in truth",
+        ">agreement",
+        ">difference",
+        ">p (t)",
+        "verdict",
+        ">p (calibrated)",
+        "verdict",
+    )
+    table = screen.table(*heads)
+    for row in _verdict_rows(told):
+        table.add_row(*row)
+    return table
+
+
+def _verdict_rows(told: "Told") -> list[tuple[str, ...]]:
+    from cfmark.evaluation import p_words
+
+    rows = []
+    for a in told.accused:
+        flags = [verdict.test for verdict in a.verdicts if verdict.flagged]
+        p_values = (p_words(verdict.p_value) for verdict in a.verdicts)
+        truth = "thief" if a.guilty else "innocent"
+        effect = f"{a.verdicts[0].effect:+.3f}"
+        rows.append((a.name, truth, f"{a.agreement:.1%}", effect, *p_values, ", ".join(flags) or "none"))
+    return rows
+
+
+def _closing(told: "Told") -> list[str]:
+    """Say what the tests compare with, and how far they can be trusted."""
+    t, calibrated = told.accused[0].verdicts
+    models = sum(kind["samples"] for kind in calibrated.details["kinds"].values())
+    flagged = told.calibration.power[calibrated.details["score"]]
+    power = ", ".join(f"{share:.0%} of {kind}" for kind, share in flagged.items())
+    return [
+        f"Both tests compare with {models} innocent models: they learnt the same queries, no counterfactual.",
+        f"At level {t.alpha:g}, one such innocent in {1 / t.alpha:.0f} would be flagged; the margin of t is "
+        f"{t.tau:+.3f}.",
+        f"The calibrated test flags, of thieves trained for the purpose: {power}.",
+    ]
+
+
+def _report(
+    dataset: "Dataset", opened: "OpenModel", quality: list[tuple[str, ...]], told: "Told"
+) -> "Report":
+    from importlib.metadata import version
+
+    from cfmark.evaluation import Report
+
+    return Report(
+        title="Who learnt from our counterfactuals?",
+        opening=(*_opening(dataset, opened).strip().split("\n"), _marking(told), " ".join(_closing(told))),
+        accused=tuple(told.accused),
+        quality=(tuple(head.removeprefix(">") for head in HEADS), *quality),
+        example=told.example,
+        facts=(
+            ("data", f"{dataset.name}, schema actionable, {QUERIES} query rows"),
+            ("marks", f"bilevel, preset default, on counterfactuals of {MARKED}"),
+            ("tests", "t with a calibrated margin; calibrated, pool queries, score ratio"),
+            ("cfmark", version("cfmark")),
+        ),
+    )
+
+
+def _page(report: "Report") -> str:
+    from cfmark.evaluation import report_page
+
+    return report_page(report)

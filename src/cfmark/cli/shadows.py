@@ -123,5 +123,5 @@ def _both(kinds: Mapping[str, Learnt]) -> dict[str, Learnt]:
     for kind, learnt in kinds.items():
         both[kind] = learnt
         if isinstance(learnt, Transcript) and learnt.requests:
-            both[f"{kind}, hard labels"] = with_labels(learnt, "hard")
+            both[f"{kind} (hard labels)"] = with_labels(learnt, "hard")
     return both

@@ -196,9 +196,7 @@ def _report(
     facts = {"suspect": name, "pairs": verdict.n, "level": verdict.alpha} | {
         k: made[k] for k in ("data", "scheme", "preset", "seed", "schema", "model") if k in made
     }
-    accused = Accused(
-        name, f"It is {origin}.", None, None, scores, (verdict,), nulls_of(calibration, verdict)
-    )
+    accused = Accused(name, origin, None, None, scores, (verdict,), nulls_of(calibration, verdict))
     report = Report(
         title=f"Was {name} trained on our counterfactuals?",
         opening=tuple(verdict.in_words().split("\n")[: -len(verdict.assumptions) - 1]),

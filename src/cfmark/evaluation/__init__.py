@@ -10,6 +10,7 @@ from cfmark.evaluation.metrics import violations as violations
 from cfmark.evaluation.report import Accused as Accused
 from cfmark.evaluation.report import Example as Example
 from cfmark.evaluation.report import Report as Report
+from cfmark.evaluation.report import p_words as p_words
 from cfmark.evaluation.report import report_page as report_page
 from cfmark.evaluation.runner import Outcome as Outcome
 from cfmark.evaluation.runner import Plan as Plan
@@ -34,6 +35,7 @@ __all__ = [
     "Table",
     "draw",
     "markdown",
+    "p_words",
     "plan",
     "provenance",
     "quality",

@@ -18,7 +18,7 @@ class Accused(NamedTuple):
     Attributes
     ----------
     name, what
-        What it is called, and a sentence on what it learnt from.
+        What it is called, and a phrase on what it learnt from.
     guilty
         Whether it really learnt from issued counterfactuals; None where nobody knows.
     agreement
@@ -157,13 +157,13 @@ def _figure(
     bars = [Bar(i * step, step, HEIGHT * count / tallest) for i, count in enumerate(counts) if count]
     placed = [Mark((at - low) / (high - low) * WIDTH, kind, label) for kind, at, label in marks]
     inside = [mark._replace(x=float(np.clip(mark.x, 1, WIDTH - 1))) for mark in placed]
-    return Figure(tuple(bars), tuple(inside), (f"{edges[0]:.2g}", f"{edges[-1]:.2g}"), words)
+    return Figure(tuple(bars), tuple(inside), (f"{edges[0]:.3g}", f"{edges[-1]:.3g}"), words)
 
 
 def _edge(differences: Sequence[NDArray[np.float64]]) -> float:
-    """Return the half width of the figures' axis: nearly all differences of all suspects are within."""
+    """Return the half width of the figures' axis: nearly all differences are within."""
     sizes = np.abs(np.concatenate(differences))
-    return max(float(np.quantile(sizes, 0.995)), 0.01)
+    return max(float(np.quantile(sizes, 0.98)), 0.01)
 
 
 def _assumed(report: Report) -> Mapping[str, list[str]]:

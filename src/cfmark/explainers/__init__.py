@@ -17,6 +17,7 @@ from cfmark.explainers.growing_sphere import GrowingSphereConfig as GrowingSpher
 from cfmark.explainers.vae import VaeConfig as VaeConfig
 from cfmark.explainers.words import changed as changed
 from cfmark.explainers.words import changes as changes
+from cfmark.explainers.words import shown as shown
 from cfmark.types import Classifier, Explainer
 
 
@@ -62,4 +63,5 @@ __all__ = [
     "explain",
     "fit_explainer",
     "growing_sphere",
+    "shown",
 ]
