@@ -10,13 +10,15 @@ def square(number: int) -> int:
     return number * number
 
 
-def slow_square(number: int) -> int:
-    time.sleep(0.2)
-    return number * number
+def leave_after(paths: tuple[str, str]) -> None:
+    """Leave a file as soon as another one is there."""
+    mine, other = map(Path, paths)
+    while not other.exists():
+        time.sleep(0.02)
+    mine.touch()
 
 
 def whoami(variable: str) -> tuple[int, str | None]:
-    time.sleep(0.2)
     return os.getpid(), os.environ.get(variable)
 
 
@@ -29,7 +31,7 @@ def fail_at_three(number: int) -> int:
 def die_at_three(number: int) -> int:
     """Kill the process at 3, when 0, 1 and 2 are done."""
     if number == 3:
-        time.sleep(0.5)
+        time.sleep(1)
         os.kill(os.getpid(), signal.SIGKILL)
     if number > 3:
         time.sleep(60)

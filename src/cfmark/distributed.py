@@ -159,8 +159,8 @@ def _on_ray(
     ray.init(address, runtime_env={"env_vars": environment}, **quiet, **options)
     lost = ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError
     try:
-        task = ray.remote(num_cpus=1, max_retries=RETRIES)(function)
-        flying = {task.remote(item): index for index, item in enumerate(items)}
+        task = ray.remote(num_cpus=1, max_retries=RETRIES)(_apply)
+        flying = {task.remote(function, item): index for index, item in enumerate(items)}
         while flying:
             (done,), _ = ray.wait(list(flying), num_returns=1)
             index = flying.pop(done)
@@ -174,3 +174,8 @@ def _on_ray(
             yield index, result
     finally:
         ray.shutdown()
+
+
+def _apply(function: Callable[[Item], Result], item: Item) -> Result:
+    """Do one item; Ray wants a plain function where ``function`` may be anything that can be called."""
+    return function(item)
