@@ -33,7 +33,8 @@ def _mix(word: jax.Array) -> jax.Array:
 def dropped(key: jax.Array, shape: tuple[int, ...], rate: float) -> jax.Array:
     """Return booleans of that shape, true at ``rate``; drawn once, however often they are used."""
     words: jax.Array = jax.lax.optimization_barrier(draw(key, shape))  # type: ignore[no-untyped-call]
-    return words < jnp.uint32(int(rate * 2**32))
+    below: jax.Array = words < jnp.uint32(int(rate * 2**32))
+    return below
 
 
 def order(key: jax.Array, last: jax.Array) -> jax.Array:
