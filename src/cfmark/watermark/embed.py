@@ -10,7 +10,7 @@ from cfmark.data import Dataset
 from cfmark.models import JaxClassifier, distil
 from cfmark.types import Classifier, Explanations, FloatArray, MarkedExplanations
 from cfmark.watermark.baselines import RandomConfig, random_theta
-from cfmark.watermark.bilevel import BilevelConfig, Curves, theta_of
+from cfmark.watermark.bilevel import BilevelConfig, Curves, Table, theta_of
 from cfmark.watermark.guard import guard
 
 EmbedConfig = BilevelConfig | RandomConfig
@@ -74,7 +74,9 @@ def embed(
                 if isinstance(classifier, JaxClassifier)
                 else distil(key_distil, classifier, dataset)[0]
             )
-            theta, curves = theta_of(key_theta, dataset, traced, queries, flat, classes, config, progress)
+            theta, curves = theta_of(
+                key_theta, dataset, traced, Table(queries, flat, classes), config, progress
+            )
         guarded = guard(dataset.encoder, classifier, queries, flat, theta, classes)
         marked[rows], share[rows] = guarded
     issued = marked.reshape(n, m, d)

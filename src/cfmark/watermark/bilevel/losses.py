@@ -1,6 +1,6 @@
-"""The outer objective of Eq. 4: poison, validity and regularisation, in the paper's three forms.
+"""The three differences that Eq. 4 is made of: poison, validity and regularisation take one each.
 
-Each compares a model's log-probabilities at marked and at unmarked points, (n, 2) both, and gives (n,).
+Each compares a model's log-probabilities at marked and at unmarked points, (2, n) both, and gives (n,).
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def difference(form: Form, marked: jax.Array, unmarked: jax.Array, target: jax.A
 
 
 def _of_target(log_probabilities: jax.Array, target: jax.Array) -> jax.Array:
-    return jnp.where(target == 1, log_probabilities[:, 1], log_probabilities[:, 0])
+    return jnp.where(target == 1, log_probabilities[1], log_probabilities[0])
 
 
 def _log(marked: jax.Array, unmarked: jax.Array, target: jax.Array) -> jax.Array:
@@ -31,7 +31,7 @@ def _log(marked: jax.Array, unmarked: jax.Array, target: jax.Array) -> jax.Array
 
 def _kl(marked: jax.Array, unmarked: jax.Array, target: jax.Array) -> jax.Array:
     del target
-    return (jnp.exp(marked) * (marked - unmarked)).sum(axis=1)
+    return (jnp.exp(marked) * (marked - unmarked)).sum(axis=0)
 
 
 def _residual(marked: jax.Array, unmarked: jax.Array, target: jax.Array) -> jax.Array:
