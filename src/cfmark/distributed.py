@@ -159,7 +159,7 @@ def _on_ray(
     ray.init(address, runtime_env={"env_vars": environment}, **quiet, **options)
     lost = ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError
     try:
-        task = ray.remote(num_cpus=1, max_retries=RETRIES)(_apply)
+        task: Any = ray.remote(num_cpus=1, max_retries=RETRIES)(_apply)
         flying = {task.remote(function, item): index for index, item in enumerate(items)}
         while flying:
             (done,), _ = ray.wait(list(flying), num_returns=1)

@@ -24,6 +24,8 @@ from cfmark.evaluation.tables_quality import changes
 
 THIEVES = ("mrce", "dual_cf")
 LEARNT = ("labels", "family")
+#: What marks changed, where no row says it.
+UNKNOWN: Record = {"validity_change": None, "l1_change": None}
 TEST_COLUMN = Column("test", text("named"))
 
 
@@ -38,7 +40,7 @@ def detection(frame: pd.DataFrame) -> list[Record]:
     changed = changes(frame)
     records = []
     for axes, group in groups(rows, (*CELL, *TEST, "named")):
-        shared = axes | changed.get(tuple(axes[name] for name in CELL), {})
+        shared = axes | changed.get(tuple(axes[name] for name in CELL), UNKNOWN)
         for learnt, _ in groups(group[group["guilty"]], LEARNT):
             records.append(shared | learnt | _counts(group, learnt))
     for record in records:
