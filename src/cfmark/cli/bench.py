@@ -84,8 +84,7 @@ def run(
     """
     start_jax()
     from cfmark.distributed import Workers
-    from cfmark.evaluation import plan, read_experiment, run_experiment
-    from cfmark.evaluation.protocol import run_unit
+    from cfmark.evaluation import plan, read_experiment, run_experiment, run_unit
 
     asked = read_experiment(experiment, repeats)
     who = Workers(engine.value, workers, address, _environment())
@@ -210,7 +209,8 @@ def _tell(outcome: "Outcome", planned: "Plan", out: Path, seconds: float) -> Non
     for line in _left_out({"skipped": outcome.skipped, "failed": outcome.failed}):
         typer.echo(line, err=True)
     if outcome.failed:
-        typer.echo(f"{len(outcome.failed)} units failed; --resume tries them again", err=True)
+        units = "1 unit" if len(outcome.failed) == 1 else f"{len(outcome.failed)} units"
+        typer.echo(f"{units} failed; --resume tries again", err=True)
 
 
 def _command() -> str:

@@ -7,6 +7,7 @@ from cfmark.evaluation.machine import provenance as provenance
 from cfmark.evaluation.metrics import Quality as Quality
 from cfmark.evaluation.metrics import quality as quality
 from cfmark.evaluation.metrics import violations as violations
+from cfmark.evaluation.protocol import run_unit as run_unit
 from cfmark.evaluation.report import Accused as Accused
 from cfmark.evaluation.report import Example as Example
 from cfmark.evaluation.report import Report as Report
@@ -45,6 +46,7 @@ __all__ = [
     "report_page",
     "rows_of",
     "run_experiment",
+    "run_unit",
     "shown",
     "tables_of",
     "violations",

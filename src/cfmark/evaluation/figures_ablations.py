@@ -149,7 +149,12 @@ def _error_bars(
 def _lines(axis: Axes, rows: pd.DataFrame, kinds: list[str], value: str) -> None:
     for kind in kinds:
         means = rows[rows["suspect"] == kind].astype({value: float}).groupby("strength")[value].mean()
-        style: dict[str, Any] = {"color": COLOURS[kind], "marker": MARKERS.get(kind, "o"), "markersize": 4, "linewidth": 1.4}
+        style: dict[str, Any] = {
+            "color": COLOURS[kind],
+            "marker": MARKERS.get(kind, "o"),
+            "markersize": 4,
+            "linewidth": 1.4,
+        }
         axis.plot(means.index.to_numpy(), means.to_numpy(), label=named(kind), clip_on=False, **style)
     axis.set_ylim(0, 1.04)
     axis.yaxis.set_major_formatter("{x:.0%}")
