@@ -45,18 +45,17 @@ def read_cfs(
     per_piece = max(size // m, 1)
     answers = (table.loc[done * m :] for table in read_chunks(cfs, per_piece * m))
     left = (table for table in answers if len(table))
+    asked = rows or f"the query rows of {dataset.name}"
     for question, table in zip_longest(pieces(dataset, rows, done, per_piece), left):
-        if question is None:
-            where = rows or f"the query rows of {dataset.name}"
+        first, x = question or (0, np.zeros((0, dataset.width), np.float32))
+        answered = 0 if table is None else len(table)
+        if answered < m * len(x):
             raise TableError(
-                f"there are more answers than rows in {where}", source=str(cfs), row=int(table.index[0]) + 1
+                f"the answers end after query {first + answered // m}, but not {asked}", source=str(cfs)
             )
-        first, x = question
-        if table is None or len(table) < m * len(x):
-            there = first + (0 if table is None else len(table) // m)
-            raise TableError(
-                f"the answers end after query {there}; {rows or dataset.name} has more rows", source=str(cfs)
-            )
+        if answered > m * len(x):
+            row = int(table.index[m * len(x)]) + 1
+            raise TableError(f"there are more answers than {asked} can have", source=str(cfs), row=row)
         yield first, _piece(dataset, classifier, first, x, table, str(cfs))
 
 
@@ -70,6 +69,8 @@ def times(cfs: Path) -> int:
     """Return how many answers each query has in the file."""
     head = next(read_chunks(cfs, CHUNK))
     need_columns(head, OWN_COLUMNS, str(cfs))
+    if not len(head):
+        raise TableError("the table has no rows", source=str(cfs))
     same = (head["query"].astype(str) == str(head["query"].iloc[0])).to_numpy()
     return len(same) if same.all() else int(np.argmin(same))
 

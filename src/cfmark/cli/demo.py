@@ -157,16 +157,7 @@ def _roles(told: "Told") -> list[str]:
 def _verdicts(told: "Told") -> "Table":
     from cfmark.cli import screen
 
-    heads = (
-        "suspect",
-        "in truth",
-        ">agreement",
-        ">difference",
-        ">p (t)",
-        "verdict",
-        ">p (calibrated)",
-        "verdict",
-    )
+    heads = ("suspect", "in truth", ">agreement", ">difference", ">p (t)", ">p (calibrated)", "flagged by")
     table = screen.table(*heads)
     for row in _verdict_rows(told):
         table.add_row(*row)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from cfmark.evaluation import Quality
     from cfmark.types import Classifier, Explanations, MarkedExplanations
     from cfmark.watermark import BilevelConfig
+
+#: So many counterfactuals, about, are read, marked and written at a time.
+PIECE = 4096
 
 PresetOption = Annotated[str, typer.Option(help="default, or paper: the appendix's row for METHOD and DATA.")]
 MethodOption = Annotated[
@@ -104,7 +108,6 @@ def watermark(
 
     config = scheme_of(preset, method, dataset.name, delta, proximity, options)
     opened = open_model(dataset, model)
-    typer.echo(f"{opened.origin}: right on {opened.accuracy:.1%} of the holdout rows", err=True)
     key = jax.random.key(derive_seed("watermark", seed))
     facts: dict[str, Any] = {
         "data": data,
@@ -119,6 +122,7 @@ def watermark(
     journal = Journal([out, pairs], facts)
     marking = Marking(key, dataset, opened.classifier, config)
     _run(marking, rows, cfs, journal, resume)
+    typer.echo(f"made for {opened.origin}: right on {opened.accuracy:.1%} of the holdout rows", err=True)
 
 
 def scheme_of(
@@ -191,8 +195,9 @@ def _mark_files(
     done = journal.begin(resume=resume)
     total, m = count(marking.dataset, rows), times(cfs)
     made, paired, before, after = 0, 0, [], []
+    pieces_of = partial(read_cfs, marking.dataset, marking.classifier)
     with screen.progress("counterfactuals", total and total * m, done * m) as tell:
-        for first, given in read_cfs(marking.dataset, marking.classifier, rows, cfs, done=done):
+        for first, given in pieces_of(rows, cfs, done=done, size=PIECE):
             marked, quality = _mark_piece(marking, first, given, journal, tell)
             made, paired = made + int(given.found.sum()), paired + int(marked.paired.sum())
             before.append(quality[0])
