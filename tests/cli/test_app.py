@@ -15,7 +15,7 @@ def test_version(cfmark: Callable[..., Any]) -> None:
     assert (said.code, said.out.split()[0]) == (0, "cfmark")
 
 
-@pytest.mark.parametrize("command", ["demo", "explain", "datasets"])
+@pytest.mark.parametrize("command", ["demo", "explain", "watermark", "attack", "verify", "datasets"])
 def test_help_teaches_with_an_example(command: str, cfmark: Callable[..., Any]) -> None:
     assert command in cfmark("--help").out
     said = cfmark(command, "--help")
