@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON := $(shell command -v python3.11 || command -v python3)
 
-.PHONY: demo test check format bench-speed bench-quality bench-memory bench-paper clean
+.PHONY: demo test check format bench-speed bench-quality bench-memory bench-paper bench-mnist clean
 .DEFAULT_GOAL := test
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -51,7 +51,10 @@ PAPER := table1 table2 confusion lambda3 data_augmentation losses_credit_dice lo
 	finetune pruning loss_curves random_baseline
 BENCH_OPTIONS ?=
 
-bench-paper: $(addprefix bench-,$(PAPER))  ## all of them, one after the other
+bench-paper: $(addprefix bench-,$(PAPER)) bench-mnist  ## all of them, one after the other
+
+bench-mnist: $(VENV)/.ready  ## the case study on digits, as a picture
+	$(BIN)/cfmark bench mnist --out docs/figures --save results/mnist.json
 
 bench-%: experiments/%.toml $(VENV)/.ready  ## an experiment: its tables, results/NAME.json, docs/figures/
 	$(BIN)/cfmark bench run $< --out build/bench/$* --resume $(BENCH_OPTIONS)

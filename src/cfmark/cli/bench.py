@@ -123,7 +123,7 @@ def table(
     document, rows = read_document(folder), rows_of(folder)
     kinds = [each.value for each in kind or []] or document["experiment"]["tables"]
     if save:
-        _save(save, document, {each: records_of(rows, each) for each in kinds})
+        _write(save, document | {"tables": {each: records_of(rows, each) for each in kinds}})
     if format_ == FormatName.json:
         print(json.dumps(records_of(rows, kind[0].value if kind else "detection"), indent=1))
         return
@@ -154,6 +154,36 @@ def figures(
         print(path)
 
 
+@app.command()
+def mnist(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where mnist.png goes.")] = Path(
+        "build/bench/mnist"
+    ),
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what was found to a JSON file too.")
+    ] = None,
+) -> None:
+    """Draw the paper's case study: digits, their counterfactuals, the marked ones, and the difference.
+
+    Example: cfmark bench mnist --out docs/figures
+    """
+    start_jax()
+    from cfmark.evaluation import case_study, picture, provenance
+
+    study = case_study()
+    out.mkdir(parents=True, exist_ok=True)
+    picture(study).savefig(out / "mnist.png", dpi=160, metadata={"Software": None})
+    print(out / "mnist.png")
+    f = study.facts
+    print(
+        f"{f['queries']} queries, {f['found']} found, {f['marked']} marked; validity after marking "
+        f"{f['validity_after']:.1%}; a mark moves a pixel by {f['mean_change']:.3f} (at most "
+        f"{f['largest_change']:.3f}) of its range"
+    )
+    if save:
+        _write(save, provenance(_command(), queries="mnist, queries", keys="mnist, keys") | f)
+
+
 def _show(made: "Table") -> None:
     from cfmark.cli import screen
     from cfmark.evaluation import shown
@@ -182,11 +212,11 @@ def _some(units: list[str]) -> str:
     return units[0] if len(units) == 1 else f"{len(units)} units ({units[0]} ...)"
 
 
-def _save(path: Path, document: dict[str, Any], tables: dict[str, Any]) -> None:
-    """Write the tables with what they were made with; the file is there whole, or as it was."""
+def _write(path: Path, document: dict[str, Any]) -> None:
+    """Write a document; the file is there whole, or as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(document | {"tables": tables}, indent=1) + "\n", encoding="utf-8")
+    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     part.replace(path)
 
 

@@ -7,6 +7,8 @@ from cfmark.evaluation.machine import provenance as provenance
 from cfmark.evaluation.metrics import Quality as Quality
 from cfmark.evaluation.metrics import quality as quality
 from cfmark.evaluation.metrics import violations as violations
+from cfmark.evaluation.mnist import case_study as case_study
+from cfmark.evaluation.mnist import picture as picture
 from cfmark.evaluation.protocol import run_unit as run_unit
 from cfmark.evaluation.report import Accused as Accused
 from cfmark.evaluation.report import Example as Example
@@ -34,9 +36,11 @@ __all__ = [
     "Quality",
     "Report",
     "Table",
+    "case_study",
     "draw",
     "markdown",
     "p_words",
+    "picture",
     "plan",
     "provenance",
     "quality",
