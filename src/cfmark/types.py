@@ -92,6 +92,8 @@ class Transcript(NamedTuple):
         (r, 2) the labels to learn, as probabilities (0 and 1 for hard labels).
     kind
         (r,) what each row is: a query (0), a counterfactual (1), a counterfactual of one (2).
+    source
+        (r,) the number of the query that each row came from, among those the attacker started with.
     requests
         How many rows were sent to the service.
     """
@@ -99,6 +101,7 @@ class Transcript(NamedTuple):
     x: FloatArray
     y: FloatArray
     kind: IntArray
+    source: IntArray
     requests: int
 
 

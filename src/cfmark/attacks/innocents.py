@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cfmark.attacks.extraction import QUERY, mrce, query
+from cfmark.errors import ConfigError
 from cfmark.types import FloatArray, IntArray, Oracle, Transcript
 
 KINDS = ("queries", "true_labels", "unmarked", "foreign")
@@ -25,6 +26,8 @@ class Sources(NamedTuple):
 
 def gather(kind: str, sources: Sources, x: FloatArray, y: IntArray) -> Transcript:
     """Return the transcript of an innocent of that kind, for rows (n, d) with true classes (n,)."""
+    if kind not in KINDS:
+        raise ConfigError(f"there is no innocent {kind!r}; the kinds are {', '.join(KINDS)}")
     if kind == "queries":
         return query(sources.ours, x)
     if kind == "true_labels":
@@ -34,4 +37,5 @@ def gather(kind: str, sources: Sources, x: FloatArray, y: IntArray) -> Transcrip
 
 def true_labels(x: FloatArray, y: IntArray) -> Transcript:
     """Return labelled rows that nobody asked the service about."""
-    return Transcript(x, np.eye(2, dtype=np.float32)[y], np.full(len(x), QUERY), 0)
+    rows = len(x)
+    return Transcript(x, np.eye(2, dtype=np.float32)[y], np.full(rows, QUERY), np.arange(rows), 0)

@@ -34,20 +34,29 @@ class LocalOracle:
     predicted: int = field(default=0, init=False)
     explained: int = field(default=0, init=False)
 
+    @property
+    def requests(self) -> int:
+        """How many rows were sent in all."""
+        return self.predicted + self.explained
+
     def predict(self, x: FloatArray) -> FloatArray:
         """Return (n, 2) probabilities."""
-        self._spend(len(x))
+        self._check(len(x), "probabilities")
         self.predicted += len(x)
         return self.classifier.predict_proba(x)
 
     def explain(self, x: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Return issued counterfactuals (n, m, d) and found (n, m)."""
-        self._spend(len(x))
+        self._check(len(x), "counterfactuals")
         self.explained += len(x)
         cf, found = self.issue(x)
         return np.asarray(cf, np.float32), np.asarray(found, bool)
 
-    def _spend(self, rows: int) -> None:
-        used = self.predicted + self.explained
-        if self.budget is not None and used + rows > self.budget:
-            raise BudgetExceeded(f"{rows} more rows asked, {self.budget - used} of {self.budget} are left")
+    def _check(self, rows: int, what: str) -> None:
+        """Refuse a call that goes over the budget; it is not counted, and nothing of it is answered."""
+        if self.budget is not None and self.requests + rows > self.budget:
+            raise BudgetExceeded(
+                f"{what} for {rows:,} rows were asked, but {self.budget - self.requests:,} of the budget of "
+                f"{self.budget:,} rows are left: {self.predicted:,} were sent for probabilities and "
+                f"{self.explained:,} for counterfactuals"
+            )

@@ -97,7 +97,7 @@ def fit_many(
     """
     words = np.asarray(jax.random.key_data(keys))
     parts = [np.asarray(part, np.float32) for part in (x, y, weights)]
-    size = min(GROUP, len(words))
+    size = GROUP if len(words) > 1 else 1
     program = _program(size, *parts[0].shape[1:], config, start is not None)
     everything = (words, *parts, jax.tree.map(np.asarray, start))
 
