@@ -17,7 +17,7 @@ from cfmark.models import mlp
 from cfmark.types import FloatArray, IntArray, MarkedExplanations, Transcript
 from cfmark.verification import paired_points
 
-#: Networks that are trained at once, so that every training has one of few compiled shapes.
+#: Models that are trained before there is progress to tell.
 GROUP = 50
 #: (k, n, 2) probabilities of the target class at issued points and at their counterparts, for k models.
 Answers = NDArray[np.float64]
@@ -59,7 +59,7 @@ def models_answers(
     issued, counterpart, target = paired_points(pairs)
     points, classes = np.concatenate([issued, counterpart]), np.tile(target, 2)
     p: list[FloatArray] = []
-    for keys, rows in _groups(key, learnt, count, family):
+    for keys, rows in _groups(key, learnt, count):
         p.append(_group(keys, rows, points, classes, family))
         if progress:
             progress(len(keys))
@@ -67,14 +67,11 @@ def models_answers(
     return np.stack([both[:, : len(target)], both[:, len(target) :]], axis=2).astype(np.float64)
 
 
-def _groups(
-    key: jax.Array, learnt: Learnt, count: int, family: str
-) -> list[tuple[jax.Array, list[Transcript]]]:
-    """Return keys and transcripts in groups; networks in whole ones, so that few shapes are compiled."""
+def _groups(key: jax.Array, learnt: Learnt, count: int) -> list[tuple[jax.Array, list[Transcript]]]:
+    """Return keys and transcripts in groups, after each of which there is progress to tell."""
     each = [learnt] if isinstance(learnt, Transcript) else list(learnt)
-    whole = -(-count // GROUP) * GROUP if family in NETWORKS else count
-    keys = jax.random.split(key, whole)
-    ends = [(start, min(start + GROUP, whole)) for start in range(0, whole, GROUP)]
+    keys = jax.random.split(key, count)
+    ends = [(start, min(start + GROUP, count)) for start in range(0, count, GROUP)]
     return [(keys[a:b], [each[i % len(each)] for i in range(a, b)]) for a, b in ends]
 
 

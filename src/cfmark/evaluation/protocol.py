@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from cfmark.attacks import ATTACKS
+from cfmark.attacks import agreement, attacked
 from cfmark.calibration import (
     FAMILIES_OF,
     SCORES,
@@ -30,9 +30,10 @@ from cfmark.evaluation.desk import (
     world_of,
 )
 from cfmark.evaluation.measured import curves, quality_row
+from cfmark.evaluation.removed import removed
 from cfmark.evaluation.settings import Unit
-from cfmark.evaluation.suspects import GUILTY, Suspect, agreement, answers_of, held_out, kinds_of, train
-from cfmark.types import FloatArray, MarkedExplanations, predict
+from cfmark.evaluation.suspects import GUILTY, Suspect, answers_of, held_out, kinds_of, train
+from cfmark.types import FloatArray, MarkedExplanations
 from cfmark.verification import Scores, Verdict, calibrated_test, t_test
 
 Row = dict[str, Any]
@@ -95,8 +96,9 @@ def _tried(
     with clock.of("gather"):
         kinds = kinds_of(unit, sources, x, y)
     bench = Bench(unit, pairs, tau, _calibrations(unit, ours, x, pairs, clock))
-    with clock.of("suspects", len(kinds) * unit.settings.seeds):
-        suspects = list(train(unit, kinds))
+    treated = max(len(unit.settings.strengths), 1)
+    with clock.of("suspects", len(kinds) * unit.settings.seeds * treated):
+        suspects = removed(unit, kinds, sources.ours, x, ours.world.dataset) or train(unit, kinds)
     with clock.of("test", len(suspects)):
         return _verdicts(bench, ours.world, suspects)
 
@@ -113,7 +115,7 @@ def _calibrations(
             continue
         key_rows, key_shadows = jax.random.split(jax.random.fold_in(key, number))
         learnt = innocents(key_rows, pool, sources, x, ours.world.dataset)
-        guilty = {kind: ATTACKS[kind](sources.ours, x) for kind in GUILTY}
+        guilty = {kind: attacked(kind, sources.ours, x, settings.labels[0]) for kind in GUILTY}
         config = CalibrationConfig(
             settings.fit, settings.rank, alpha=settings.alpha, families=FAMILIES_OF[pool]
         )
@@ -127,7 +129,6 @@ def _calibrations(
 
 def _verdicts(bench: Bench, world: World, suspects: list[Suspect]) -> list[Row]:
     rows = held_out(bench.unit, world.dataset)
-    owner = predict(world.classifier, rows)
     found: list[Row] = []
     for suspect in suspects:
         answers = answers_of(suspect.model, bench.pairs)
@@ -138,9 +139,9 @@ def _verdicts(bench: Bench, world: World, suspects: list[Suspect]) -> list[Row]:
             "labels": suspect.kind.labels,
             "family": suspect.kind.family,
             "seed": suspect.number,
-            "removal": "",
-            "strength": 0.0,
-            "agreement": agreement(suspect.model, owner, rows),
+            "removal": bench.unit.settings.removal,
+            "strength": suspect.strength,
+            "agreement": agreement(suspect.model, world.classifier, rows),
             "poison": float(np.log((answers[0, :, 0] + TINY) / (answers[0, :, 1] + TINY)).mean()),
         }
         found += [{**about, **row} for row in _tests(bench, answers)]

@@ -1,9 +1,9 @@
 """A unit of work: one row draw of one data set, method, scheme and variant; and what is done in it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
-from cfmark.attacks import ATTACKS, FAMILIES, KINDS
+from cfmark.attacks import ATTACKS, FAMILIES, KINDS, Labels
 from cfmark.errors import ConfigError
 from cfmark.seeds import derive_seed
 
@@ -38,7 +38,9 @@ class Settings:
     fit, rank, alpha
         Shadows of each kind that the ratio is learnt from and that make up the null, and the tests' level.
     removal, strengths
-        What thieves do to lose the mark, and how strongly; empty for nothing.
+        What thieves do to lose the mark, and how strongly: epochs of fine-tuning on the queries alone, the
+        share of weights pruned, the size of the noise, the step rounded to, how many are averaged. Strength 0
+        leaves them as they are.
     curves
         Whether the loss curves are recorded.
     """
@@ -64,7 +66,7 @@ class Settings:
     def __post_init__(self) -> None:
         _known("preset", (self.preset,), ("default", "paper"))
         _known("attacks", self.attacks, tuple(ATTACKS))
-        _known("labels", self.labels, ("soft", "hard"))
+        _known("labels", self.labels, get_args(Labels))
         _known("families", (*self.families, *self.innocent_families), FAMILIES)
         _known("innocents", self.innocents, INNOCENTS)
         _known("pools", self.pools, POOLS)

@@ -1,23 +1,21 @@
 """The suspects of a unit: what each learns from, the models they train, and what those answer."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from cfmark.attacks import ATTACKS, NETWORKS, Sources, extract_many, gather, with_labels
+from cfmark.attacks import Sources, attacked, extract_many, gather
 from cfmark.calibration import Answers
 from cfmark.data import Dataset
 from cfmark.evaluation.settings import Unit
-from cfmark.types import Classifier, FloatArray, IntArray, MarkedExplanations, Transcript, predict
+from cfmark.types import Classifier, FloatArray, IntArray, MarkedExplanations, Transcript
 from cfmark.verification import paired_points
 
 #: Suspects of the attacks that learn from issued counterfactuals.
 GUILTY = ("mrce", "dual_cf")
-#: Networks that are trained at once.
-GROUP = 50
 #: At most so many holdout rows tell how far suspect and owner agree.
 HOLDOUT = 2_000
 
@@ -37,11 +35,12 @@ class Kind(NamedTuple):
 
 
 class Suspect(NamedTuple):
-    """One trained model of a kind, by its number."""
+    """One model of a kind, by its number; and how strongly it was treated to lose the mark (0: not)."""
 
     kind: Kind
     number: int
     model: Classifier
+    strength: float = 0.0
 
 
 def kinds_of(unit: Unit, sources: Sources, x: FloatArray, y: IntArray) -> list[Kind]:
@@ -49,9 +48,8 @@ def kinds_of(unit: Unit, sources: Sources, x: FloatArray, y: IntArray) -> list[K
     settings = unit.settings
     kinds = []
     for attack in settings.attacks:
-        gathered = ATTACKS[attack](sources.ours, x)
         for labels in settings.labels:
-            learnt = with_labels(gathered, labels)
+            learnt = attacked(attack, sources.ours, x, labels)
             kinds += [Kind(attack, labels, family, learnt) for family in settings.families]
     for innocent in settings.innocents:
         learnt = gather(innocent, sources, x, y)
@@ -64,24 +62,21 @@ def kinds_of(unit: Unit, sources: Sources, x: FloatArray, y: IntArray) -> list[K
     return kinds
 
 
-def train(unit: Unit, kinds: list[Kind]) -> Iterator[Suspect]:
-    """Train every kind's suspects; networks of a family in groups of one size, whatever they learn from."""
+def train(unit: Unit, kinds: Sequence[Kind], strength: float = 0.0) -> list[Suspect]:
+    """Train every kind's suspects, all of one family together."""
+    suspects = []
     for family in dict.fromkeys(kind.family for kind in kinds):
-        places = [
-            (kind, number) for kind in kinds if kind.family == family for number in range(unit.settings.seeds)
-        ]
-        for start in range(0, len(places), GROUP):
-            group = places[start : start + GROUP]
-            for (kind, number), model in zip(group, _train_group(unit, group, family), strict=True):
-                yield Suspect(kind, number, model)
+        each = [(kind, n) for kind in kinds if kind.family == family for n in range(unit.settings.seeds)]
+        models = extract_many(keys_of(unit, each), [kind.transcript for kind, _ in each], family)
+        suspects += [Suspect(*place, model, strength) for place, model in zip(each, models, strict=True)]
+    return suspects
 
 
-def _train_group(unit: Unit, group: list[tuple[Kind, int]], family: str) -> list[Classifier]:
-    size = GROUP if family in NETWORKS else len(group)
-    padded = [group[i % len(group)] for i in range(size)]
-    seeds = [unit.seed("suspect", kind.suspect, kind.labels, family, number) for kind, number in padded]
-    keys = jax.vmap(jax.random.key)(np.array(seeds, np.uint32))
-    return extract_many(keys, [kind.transcript for kind, _ in padded], family)[: len(group)]
+def keys_of(unit: Unit, each: Sequence[tuple[Kind, int]]) -> jax.Array:
+    """Return one key for each suspect; what is done to lose a mark starts from the very same training."""
+    seeds = [unit.seed("suspect", kind.suspect, kind.labels, kind.family, number) for kind, number in each]
+    keys: jax.Array = jax.vmap(jax.random.key)(np.array(seeds, np.uint32))
+    return keys
 
 
 def answers_of(model: Classifier, pairs: MarkedExplanations) -> Answers:
@@ -97,8 +92,3 @@ def held_out(unit: Unit, dataset: Dataset) -> FloatArray:
     random = np.random.default_rng(unit.seed("holdout"))
     rows = dataset.holdout.x
     return rows if len(rows) <= HOLDOUT else rows[random.choice(len(rows), HOLDOUT, replace=False)]
-
-
-def agreement(model: Classifier, owner: IntArray, rows: FloatArray) -> float:
-    """Return the share of rows to which the suspect gives the owner's class."""
-    return float((predict(model, rows) == owner).mean())

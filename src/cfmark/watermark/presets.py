@@ -69,7 +69,7 @@ def preset(name: str, explainer: str, dataset: str) -> Preset:
     """
     row = PAPER.get((explainer, dataset))
     if name == "default":
-        return Preset(BilevelConfig(delta=0.05, proximity=0.02), row.tau if row else TAU, 1)
+        return Preset(BilevelConfig(delta=0.05, proximity=0.015), row.tau if row else TAU, 1)
     if name != "paper":
         raise ConfigError(f"there is no preset {name!r}; the presets are default and paper")
     if row is None:
