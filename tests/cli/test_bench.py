@@ -53,7 +53,9 @@ def test_run_and_go_on(experiment: Path, cfmark: Program) -> None:
     assert cfmark("bench", "run", experiment, "--out", "out").error.startswith(
         "out is not empty: add --resume"
     )
+    assert cfmark("bench", "table", "out").out.splitlines()[-1] == "not run yet: 1 unit"
     said = cfmark("bench", "run", experiment, "--out", "out", "--resume")
+    assert "not run yet" not in cfmark("bench", "table", "out").out
     assert said.err.startswith("out: 3 units (2 were there already), ")
     document = json.loads(Path("out/experiment.json").read_text())
     assert document["runs"][0]["command"] == f"cfmark bench run {experiment} --out out --only 'draw=0|2'"

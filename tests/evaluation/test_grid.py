@@ -170,3 +170,11 @@ def test_the_papers_experiments_are_all_here() -> None:
     assert set(named) == {path.stem for path in EXPERIMENTS} - {"smoke"}
     table1 = read_experiment(next(path for path in EXPERIMENTS if path.stem == "table1"))
     assert len(units(table1)) * table1.settings.seeds == 12 * 50
+
+
+def test_the_guides_example_can_be_read(tmp_path: Path) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "adding" / "experiment.md"
+    text = guide.read_text(encoding="utf-8").partition("```toml\n")[2].partition("```")[0]
+    read = read_experiment(written(tmp_path, text))
+    assert len(units(read)) == 2 * 3 * 5
+    assert sum(reason_to_skip(read, unit) is not None for unit in units(read)) == 3

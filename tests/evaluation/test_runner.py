@@ -147,6 +147,8 @@ def test_a_refused_unit_does_not_stop_the_others(
     refused = {f"{dataset}/dice/bilevel/draw1": "not the right bytes" for dataset in MADE.dataset}
     assert outcome == Outcome(6, {}, refused)
     assert read_document(folder)["failed"] == refused
+    assert run(folder, resume=True, only="draw=0").failed == {}
+    assert read_document(folder)["failed"] == refused
     assert run(folder, resume=True) == Outcome(2, {}, {})
     assert read_document(folder)["failed"] == {}
     same_rows(folder, whole)

@@ -118,7 +118,7 @@ def table(
 
     Example: cfmark bench table build/table1 --format md --kind quality
     """
-    from cfmark.evaluation import markdown, read_document, records_of, rows_of, tables_of
+    from cfmark.evaluation import markdown, missing, read_document, records_of, rows_of, tables_of
 
     document, rows = read_document(folder), rows_of(folder)
     kinds = [each.value for each in kind or []] or document["experiment"]["tables"]
@@ -134,6 +134,8 @@ def table(
             _show(made)
     for line in _left_out(document):
         print(line)
+    if (left := missing(folder)) > 0:
+        print(f"not run yet: {_units(left)}")
 
 
 @app.command()
@@ -209,7 +211,11 @@ def _left_out(document: dict[str, Any]) -> list[str]:
 
 
 def _some(units: list[str]) -> str:
-    return units[0] if len(units) == 1 else f"{len(units)} units ({units[0]} ...)"
+    return units[0] if len(units) == 1 else f"{_units(len(units))} ({units[0]} ...)"
+
+
+def _units(count: int) -> str:
+    return "1 unit" if count == 1 else f"{count} units"
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:
@@ -239,8 +245,7 @@ def _tell(outcome: "Outcome", planned: "Plan", out: Path, seconds: float) -> Non
     for line in _left_out({"skipped": outcome.skipped, "failed": outcome.failed}):
         typer.echo(line, err=True)
     if outcome.failed:
-        units = "1 unit" if len(outcome.failed) == 1 else f"{len(outcome.failed)} units"
-        typer.echo(f"{units} failed; --resume tries again", err=True)
+        typer.echo(f"{_units(len(outcome.failed))} failed; --resume tries again", err=True)
 
 
 def _command() -> str:

@@ -17,6 +17,7 @@ from cfmark.evaluation.report import p_words as p_words
 from cfmark.evaluation.report import report_page as report_page
 from cfmark.evaluation.runner import Outcome as Outcome
 from cfmark.evaluation.runner import Plan as Plan
+from cfmark.evaluation.runner import missing as missing
 from cfmark.evaluation.runner import plan as plan
 from cfmark.evaluation.runner import read_document as read_document
 from cfmark.evaluation.runner import rows_of as rows_of
@@ -39,6 +40,7 @@ __all__ = [
     "case_study",
     "draw",
     "markdown",
+    "missing",
     "p_words",
     "picture",
     "plan",

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +19,9 @@ from cfmark.data import is_present
 from cfmark.distributed import Workers
 from cfmark.errors import CfmarkError, ConfigError
 from cfmark.evaluation import rows
-from cfmark.evaluation.grid import Experiment, reason_to_skip, select, units
+from cfmark.evaluation.grid import AXES, Experiment, reason_to_skip, select, units
 from cfmark.evaluation.machine import provenance
-from cfmark.evaluation.settings import Unit
+from cfmark.evaluation.settings import Settings, Unit
 
 Rows = list[dict[str, Any]]
 RunUnit = Callable[[Unit], Rows]
@@ -97,7 +98,7 @@ def run_experiment(
     """
     (folder / "units").mkdir(parents=True, exist_ok=True)
     failed: dict[str, str] = {}
-    _record(folder, experiment, planned.skipped, failed, provenance(command, **_seeds()))
+    _record(folder, experiment, planned, failed, provenance(command, **_seeds()))
     attempts = distributed.run(partial(_attempt, run_unit), planned.todo, workers, lambda unit: unit.id)
     for index, attempt in attempts:
         unit = planned.todo[index]
@@ -105,7 +106,7 @@ def run_experiment(
             rows.write_rows(folder / "units", unit, attempt.rows)
         else:
             failed[unit.id] = attempt.problem
-            _record(folder, experiment, planned.skipped, failed)
+            _record(folder, experiment, planned, failed)
         progress(1)
     return Outcome(len(planned.todo) - len(failed), planned.skipped, failed)
 
@@ -117,6 +118,15 @@ def read_document(folder: Path) -> dict[str, Any]:
         raise ConfigError(f"{folder}: no experiment was run here: there is no {DOCUMENT}")
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return document
+
+
+def missing(folder: Path) -> int:
+    """Return how many units of a run's experiment are neither there nor left out with a reason."""
+    document = read_document(folder)
+    asked = document["experiment"]
+    cells = [len(asked[axis]) for axis in (*AXES, "variants")]
+    there = len(list((folder / "units").glob("*.parquet")))
+    return prod(cells) * int(asked["draws"]) - there - len(document["skipped"]) - len(document["failed"])
 
 
 def rows_of(folder: Path) -> pd.DataFrame:
@@ -146,12 +156,12 @@ def _same(path: Path, experiment: Experiment) -> None:
     stamp = rows.read_stamp(path)
     if stamp["experiment"] != experiment.name:
         raise ConfigError(f"{path} is of the experiment {stamp['experiment']!r}, not {experiment.name!r}")
-    ours: dict[str, Any] = json.loads(json.dumps(asdict(experiment.settings)))
+    ours, plain = (json.loads(json.dumps(asdict(each))) for each in (experiment.settings, Settings()))
+    theirs = plain | stamp["settings"]
     for name, value in ours.items():
-        if stamp["settings"].get(name) != value:
+        if theirs[name] != value:
             raise ConfigError(
-                f"{path} was made with {name} = {stamp['settings'].get(name)}, this run has {value}: "
-                "name another --out"
+                f"{path} was made with {name} = {theirs[name]}, this run has {value}: name another --out"
             )
 
 
@@ -162,18 +172,23 @@ def _seeds() -> dict[str, str]:
 def _record(
     folder: Path,
     experiment: Experiment,
-    skipped: dict[str, str],
+    planned: Plan,
     failed: dict[str, str],
     started: dict[str, Any] | None = None,
 ) -> None:
-    """Write the document anew; it is there whole, or as it was."""
+    """Write the document anew, whole or not at all; what it says of units of other runs is kept."""
     path = folder / DOCUMENT
-    runs: list[Any] = read_document(folder)["runs"] if path.is_file() else []
+    earlier = read_document(folder) if path.is_file() else {"runs": [], "skipped": {}, "failed": {}}
+    ours = {unit.id for unit in (*planned.todo, *planned.done)} | planned.skipped.keys()
+    kept = {
+        what: {unit: reason for unit, reason in earlier[what].items() if unit not in ours}
+        for what in ("skipped", "failed")
+    }
     document = {
         "experiment": asdict(experiment),
-        "runs": runs + ([started] if started else []),
-        "skipped": skipped,
-        "failed": failed,
+        "runs": earlier["runs"] + ([started] if started else []),
+        "skipped": kept["skipped"] | planned.skipped,
+        "failed": kept["failed"] | failed,
     }
     part = path.with_suffix(".part")
     part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
