@@ -41,7 +41,7 @@ def test_a_copy_made_from_files(owned: Path, cfmark: Cfmark, cancer: Dataset, cl
     y = classifier.predict_proba(x)
     key = jax.random.key(derive_seed("attack", "mrce", "soft", "mlp", 0))
     kinds = np.repeat([0, 1], QUERIES)
-    wanted = extract(key, Transcript(x, y, kinds, 0))
+    wanted = extract(key, Transcript(x, y, kinds, np.tile(np.arange(QUERIES), 2), 0))
     copy = load_classifier("copy.npz")
     rows = cancer.holdout.x
     np.testing.assert_allclose(copy.predict_proba(rows), wanted.predict_proba(rows), rtol=1e-4)
@@ -56,7 +56,7 @@ def test_a_copy_made_from_files(owned: Path, cfmark: Cfmark, cancer: Dataset, cl
     np.testing.assert_array_equal(cancer.encoder.encode(gathered), x)
     assert gathered["kind"].tolist() == ["query"] * QUERIES + ["counterfactual"] * QUERIES
     shown = gathered[[f"p({label})" for label in cancer.schema.labels]].astype(float)
-    np.testing.assert_allclose(shown, y, rtol=1e-6)
+    np.testing.assert_allclose(shown, y, atol=1e-6)
 
 
 def test_hard_labels_are_classes(owned: Path, cfmark: Cfmark, classifier: Classifier) -> None:
@@ -64,6 +64,15 @@ def test_hard_labels_are_classes(owned: Path, cfmark: Cfmark, classifier: Classi
     assert said.code == 0, said
     assert set(read_table("t.csv")["p(benign)"]) == {"0.0", "1.0"}
     assert sorted(owned.glob("*.npz")) == []
+
+
+def test_assumed_labels_are_those_that_the_query_does_not_have(owned: Path, cfmark: Cfmark) -> None:
+    said = cfmark("attack", "--kind", "mrce", *MARKED, "--labels", "opposite", "--transcript", "t.csv")
+    assert said.code == 0, said
+    half = QUERIES // 2
+    assert f"{half} x query, {half} x counterfactual; {QUERIES} rows were sent" in said.out
+    p = read_table("t.csv")["p(benign)"].astype(float).to_numpy()
+    np.testing.assert_allclose(p[:half], 1 - p[half:], atol=1e-6)
 
 
 def test_an_innocent_that_asks_nothing(
@@ -139,7 +148,7 @@ def test_a_forest_is_not_saved(owned: Path, cfmark: Cfmark) -> None:
     ("arguments", "message"),
     [
         (["--kind", "theft"], "--kind theft: choose one of query, mrce, dual_cf, true_labels"),
-        (["--labels", "warm"], "--labels warm: choose one of soft, hard"),
+        (["--labels", "warm"], "--labels warm: choose one of soft, hard, opposite"),
         (["--family", "oak"], "--family oak: choose one of mlp, "),
         (["--out", "copy.bin"], "--out copy.bin: name a file that ends in .npz"),
         (

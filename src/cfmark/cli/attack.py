@@ -33,7 +33,12 @@ def attack(
     queries: Annotated[
         int | None, typer.Option(min=1, help="Take so many of the rows, at random; by default all of a file.")
     ] = None,
-    labels: Annotated[str, typer.Option(help="Learn probabilities (soft) or classes (hard).")] = "soft",
+    labels: Annotated[
+        str,
+        typer.Option(
+            help="What is learnt: probabilities (soft), classes (hard), or assumed classes (opposite)."
+        ),
+    ] = "soft",
     family: Annotated[
         str, typer.Option(help="The copy: mlp, mlp_small, mlp_large, logistic, forest or boosting.")
     ] = "mlp",
@@ -68,25 +73,23 @@ def attack(
     start_jax()
     import jax
 
-    from cfmark.attacks import extract, with_labels
+    from cfmark.attacks import agreement, extract
     from cfmark.cli.models import open_model
     from cfmark.models import accuracy
     from cfmark.seeds import derive_seed
-    from cfmark.types import predict
 
     config = scheme_of(preset, method, dataset.name, delta, proximity, None)
     opened = open_model(dataset, model)
     x, y = _rows(dataset, rows, queries, kind, seed)
     if kind == "true_labels":
-        gathered = _own(x, y)
+        learnt = _own(x, y)
     else:
         service = _service(dataset, opened.classifier, rows, cfs, method, config, service_seed)
-        gathered = _gathered(kind, service, x)
-    learnt = with_labels(gathered, labels)
+        learnt = _gathered(kind, service, x, labels)
     copy = extract(jax.random.key(derive_seed("attack", kind, labels, family, seed)), learnt, family)
     typer.echo(_gathering(kind, learnt, len(x)))
     holdout = dataset.holdout
-    same = accuracy(copy, holdout.x, predict(opened.classifier, holdout.x))
+    same = agreement(copy, opened.classifier, holdout.x)
     right = accuracy(copy, holdout.x, holdout.y)
     typer.echo(
         f"The copy ({family}, {labels} labels) agrees with the owner's model on {same:.1%} of "
@@ -108,7 +111,7 @@ def _check_options(
     from cfmark.attacks import ATTACKS, FAMILIES, NETWORKS
     from cfmark.cli.journal import check_out
 
-    known = {"kind": (*ATTACKS, "true_labels"), "labels": ("soft", "hard"), "family": FAMILIES}
+    known = {"kind": (*ATTACKS, "true_labels"), "labels": ("soft", "hard", "opposite"), "family": FAMILIES}
     for name, value in {"kind": kind, "labels": labels, "family": family}.items():
         if value not in known[name]:
             raise ConfigError(f"--{name} {value}: choose one of {', '.join(known[name])}")
@@ -169,10 +172,10 @@ def _service(
     return Service(dataset, classifier, method, n_cfs, config, seed, given)
 
 
-def _gathered(kind: str, service: Any, x: "FloatArray") -> "Transcript":
-    from cfmark.attacks import ATTACKS
+def _gathered(kind: str, service: Any, x: "FloatArray", labels: str) -> "Transcript":
+    from cfmark.attacks import attacked
 
-    return ATTACKS[kind](service.oracle(), x)
+    return attacked(kind, service.oracle(), x, labels)
 
 
 def _own(x: "FloatArray", y: "IntArray") -> "Transcript":

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from cfmark.attacks import ATTACKS, extract, with_labels
+from cfmark.attacks import agreement, attacked, extract
 from cfmark.calibration import Calibration, CalibrationConfig
 from cfmark.cli.models import OpenModel
 from cfmark.cli.pairs_file import pairs_table
@@ -17,9 +17,8 @@ from cfmark.cli.stream import answers
 from cfmark.data import Dataset, write_table
 from cfmark.evaluation import Accused, Example, quality
 from cfmark.explainers import changed, shown
-from cfmark.models import accuracy
 from cfmark.seeds import derive_seed
-from cfmark.types import Explanations, MarkedExplanations, predict
+from cfmark.types import Explanations, MarkedExplanations
 from cfmark.verification import decide, score
 from cfmark.watermark import BilevelConfig, embed, preset
 
@@ -128,17 +127,16 @@ def _accused(
     calibration: Calibration,
 ) -> tuple[Accused, int]:
     """Let a suspect gather and learn, as ``cfmark attack`` does, and judge it."""
-    gathered = ATTACKS[role.attack](service.oracle(), pairs.x)
-    learnt = with_labels(gathered, role.labels)
+    learnt = attacked(role.attack, service.oracle(), pairs.x, role.labels)
     copy = extract(jax.random.key(derive_seed("attack", role.attack, role.labels, "mlp", 0)), learnt)
     scores = score(copy, pairs)
     verdicts = tuple(
         decide(scores, test, alpha=ALPHA, calibration=calibration, pool=POOL) for test in ("t", "calibrated")
     )
-    same = accuracy(copy, dataset.holdout.x, predict(opened.classifier, dataset.holdout.x))
+    same = agreement(copy, opened.classifier, dataset.holdout.x)
     what = role.what.format(n=len(pairs.x))
     nulls = nulls_of(calibration, verdicts[1])
-    return Accused(role.name, what, role.guilty, same, scores, verdicts, nulls), gathered.requests
+    return Accused(role.name, what, role.guilty, same, scores, verdicts, nulls), learnt.requests
 
 
 def _example(dataset: Dataset, pairs: MarkedExplanations) -> Example:
