@@ -1,8 +1,9 @@
 """The owner's side of a unit: data, model and method, and a desk that explains, marks and hands out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -73,7 +74,7 @@ def queries_of(unit: Unit, dataset: Dataset) -> IntArray:
 
 @dataclass
 class Desk:
-    """Explain and mark batches of queries; the same batch gets the same answers.
+    """Explain and mark queries in batches; the same query gets the same answer, whatever batch it comes in.
 
     Attributes
     ----------
@@ -81,37 +82,41 @@ class Desk:
         The owner's things, and the scheme.
     key_explain, key_mark
         What answers and marks are drawn with.
+    infos
+        How the marks of each batch were made.
     """
 
     world: World
     config: EmbedConfig
     key_explain: jax.Array
     key_mark: jax.Array
-    _answers: dict[bytes, Explanations] = field(default_factory=dict)
-    _issued: dict[bytes, tuple[MarkedExplanations, EmbedInfo]] = field(default_factory=dict)
+    infos: list[EmbedInfo] = field(default_factory=list)
+    _answers: dict[bytes, tuple[Any, ...]] = field(default_factory=dict)
+    _issued: dict[bytes, tuple[Any, ...]] = field(default_factory=dict)
 
     def explained(self, x: FloatArray) -> Explanations:
         """Return the unmarked answers to the queries (n, d)."""
-        batch = _name_of(x)
-        if batch not in self._answers:
-            self._answers[batch] = explain(self.key_explain, self.world.explainer, x)
-        return self._answers[batch]
+        explainer = self.world.explainer
+        return Explanations(
+            *_remembered(self._answers, x, lambda new: explain(self.key_explain, explainer, new))
+        )
 
-    def marked(self, x: FloatArray) -> tuple[MarkedExplanations, EmbedInfo]:
-        """Return what is issued for the queries (n, d), and how the marks were made."""
-        batch = _name_of(x)
-        if batch not in self._issued:
-            dataset, classifier, _ = self.world
-            answers = self.explained(x)
-            self._issued[batch] = embed(self.key_mark, answers, classifier, dataset, self.config)
-        return self._issued[batch]
+    def marked(self, x: FloatArray) -> MarkedExplanations:
+        """Return what is issued for the queries (n, d)."""
+        return MarkedExplanations(*_remembered(self._issued, x, self._mark))
+
+    def _mark(self, x: FloatArray) -> MarkedExplanations:
+        dataset, classifier, _ = self.world
+        pairs, info = embed(self.key_mark, self.explained(x), classifier, dataset, self.config)
+        self.infos.append(info)
+        return pairs
 
     def oracle(self, *, marked: bool = True) -> LocalOracle:
         """Return what an attacker may call; without marks, what a service without a watermark answers."""
         return LocalOracle(self.world.classifier, self._issue if marked else self._plain)
 
     def _issue(self, x: FloatArray) -> tuple[FloatArray, BoolArray]:
-        pairs, _ = self.marked(x)
+        pairs = self.marked(x)
         return pairs.issued, pairs.found
 
     def _plain(self, x: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -119,8 +124,17 @@ class Desk:
         return answers.cf, answers.found
 
 
-def _name_of(x: FloatArray) -> bytes:
-    return np.ascontiguousarray(x, np.float32).tobytes()
+def _remembered(
+    memory: dict[bytes, tuple[Any, ...]], x: FloatArray, make: Callable[[FloatArray], tuple[Any, ...]]
+) -> list[Any]:
+    """Return the columns that ``make`` gives to the rows (n, d), each row made once."""
+    names = [row.tobytes() for row in np.ascontiguousarray(x, np.float32)]
+    new = {name: place for place, name in reversed(list(enumerate(names))) if name not in memory}
+    if new:
+        places = sorted(new.values())
+        made = make(x[places])
+        memory |= {names[place]: tuple(column[i] for column in made) for i, place in enumerate(places)}
+    return [np.stack(column) for column in zip(*(memory[name] for name in names), strict=True)]
 
 
 def open_desk(unit: Unit, world: World, config: EmbedConfig, *, owner: str = "ours") -> Desk:

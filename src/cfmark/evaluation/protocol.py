@@ -70,7 +70,8 @@ def run_unit(unit: Unit) -> list[Row]:
     with clock.of("explain"):
         answers = ours.explained(x)
     with clock.of("mark", int(answers.found.sum())):
-        pairs, info = ours.marked(x)
+        pairs = ours.marked(x)
+    info = ours.infos[-1]
     rows = [quality_row(unit, world, pairs, info)]
     rows += curves(info) if unit.settings.curves else []
     if unit.settings.attacks or unit.settings.innocents:
@@ -115,13 +116,16 @@ def _calibrations(
             continue
         key_rows, key_shadows = jax.random.split(jax.random.fold_in(key, number))
         learnt = innocents(key_rows, pool, sources, x, ours.world.dataset)
-        guilty = {kind: attacked(kind, sources.ours, x, settings.labels[0]) for kind in GUILTY}
+        guilty = {
+            f"{kind}, {labels}": attacked(kind, sources.ours, x, labels)
+            for kind in GUILTY
+            for labels in settings.labels
+        }
         config = CalibrationConfig(
             settings.fit, settings.rank, alpha=settings.alpha, families=FAMILIES_OF[pool]
         )
-        shadows = len(learnt) * len(config.families) * (config.fit + config.rank) + 2 * (
-            config.fit + config.power
-        )
+        shadows = len(learnt) * len(config.families) * (config.fit + config.rank)
+        shadows += len(guilty) * (config.fit + config.power)
         with clock.of("calibrate" if pool == "queries" else "calibrate_all", shadows):
             made[pool] = calibrate(key_shadows, guilty, learnt, pairs, config)
     return made
