@@ -72,7 +72,7 @@ def prune(networks: mlp.Mlp, rate: float) -> mlp.Mlp:
 
 def noise(key: jax.Array, transcript: Transcript, size: float, scalars: int) -> Transcript:
     """Move every number of a counterfactual by chance, at most by ``size``, within [0, 1]."""
-    if size < 0:
+    if not size >= 0:
         raise ConfigError(f"size = {size}: must not be negative")
     moves = np.asarray(jax.random.uniform(key, transcript.x.shape, minval=-size, maxval=size))
     return _changed(transcript, transcript.x + moves, scalars)
