@@ -56,8 +56,10 @@ def test_every_figure_is_drawn_with_ink(name: str, tmp_path: Path) -> None:
 def test_a_confusion_matrix_shows_the_counts() -> None:
     figures = FIGURES["confusion"](frame(flagged_rows()))
     assert list(figures) == ["confusion", "confusion_t_paper_tau"]
-    (axis,) = figures["confusion"].axes
-    assert [text.get_text() for text in axis.texts] == ["14", "6", "7", "3"]
+    unusual = flagged_rows(labels="opposite") + flagged_rows(family="forest") + flagged_rows(strength=0.5)
+    for rows in (flagged_rows(), flagged_rows() + unusual):
+        (axis,) = FIGURES["confusion"](frame(rows))["confusion"].axes
+        assert [text.get_text() for text in axis.texts] == ["14", "6", "7", "3"]
 
 
 def test_bars_are_as_high_as_the_shares() -> None:

@@ -67,13 +67,19 @@ def test_innocents_are_counted_apart() -> None:
     assert innocents.title.endswith("as mlp, forest")
 
 
-def test_what_thieves_learn_and_train_has_lines_of_its_own() -> None:
-    hard = [*suspects(3, 10, labels="hard"), *suspects(2, 10, labels="hard", suspect="query")]
-    plain, other = records_of(frame([*cell(), *hard]))
-    assert (plain["labels"], other["labels"]) == ("soft", "hard")
+def test_a_removal_of_no_strength_is_the_thief_as_it_was() -> None:
+    (record,) = records_of(frame([*cell(removal="prune"), *suspects(0, 10, removal="prune", strength=0.5)]))
+    assert (record["tp"], record["fn"]) == (17, 3)
+
+
+@pytest.mark.parametrize("labels", ["hard", "opposite"])
+def test_what_thieves_learn_and_train_has_lines_of_its_own(labels: str) -> None:
+    others = [*suspects(3, 10, labels=labels), *suspects(2, 10, labels=labels, suspect="query")]
+    plain, other = records_of(frame([*cell(), *others]))
+    assert (plain["labels"], other["labels"]) == ("soft", labels)
     assert [plain[name] for name in ("tp", "fn", "fp", "tn")] == [17, 3, 1, 9]
     assert [other[name] for name in ("tp", "fn", "fp", "tn")] == [3, 7, 2, 8]
-    assert plain["flagged"].keys() == {"mrce", "dual_cf", "query", "query/hard"}
+    assert plain["flagged"].keys() == {"mrce", "dual_cf", "query", f"query/{labels}"}
     assert (plain["paper_f1"], other["paper_f1"]) == (0.95, None)
 
 

@@ -17,7 +17,7 @@ from cfmark.evaluation.figures_base import (
     preferred,
 )
 from cfmark.evaluation.tables_base import verdicts
-from cfmark.evaluation.tables_detection import THIEVES
+from cfmark.evaluation.tables_detection import THIEVES, USUAL_LABELS
 from cfmark.seeds import derive_seed
 
 RIGHT, WRONG = "#0072B2", "#D55E00"
@@ -58,7 +58,8 @@ def effects(frame: pd.DataFrame) -> dict[str, Figure]:
 
 def _plain_suspects(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the suspects of the assumed model, without removals."""
-    return rows[(rows["family"] == "mlp") & (rows["labels"] != "hard") & (rows["removal"] == "")]
+    usual = (rows["family"] == "mlp") & rows["labels"].isin(USUAL_LABELS)
+    return rows[usual & (rows["strength"] == 0)]
 
 
 def _matrices(rows: pd.DataFrame, test: str) -> Figure:

@@ -23,6 +23,8 @@ from cfmark.evaluation.tables_base import (
 from cfmark.evaluation.tables_quality import changes
 
 THIEVES = ("mrce", "dual_cf")
+#: What suspects learn unless a line says otherwise: the service's probabilities, or the truth.
+USUAL_LABELS = ("soft", "true")
 LEARNT = ("labels", "family")
 #: What marks changed, where no row says it.
 UNKNOWN: Record = {"validity_change": None, "l1_change": None}
@@ -36,7 +38,7 @@ def detection(frame: pd.DataFrame) -> list[Record]:
     kind of suspect, other innocents among them. Changes are fractions of the value before, on marked rows.
     """
     rows = verdicts(frame)
-    rows = rows[rows["removal"] == ""]
+    rows = rows[rows["strength"] == 0]
     changed = changes(frame)
     records = []
     for axes, group in groups(rows, (*CELL, *TEST, "named")):
@@ -102,8 +104,8 @@ def kind_name(suspect: str, labels: str, family: str) -> str:
     >>> kind_name("unmarked", "soft", "mlp"), kind_name("mrce", "hard", "forest")
     ('unmarked', 'mrce/forest/hard')
     """
-    parts = [suspect, *([family] if family != "mlp" else []), *(["hard"] if labels == "hard" else [])]
-    return "/".join(parts)
+    usual = "mlp", *USUAL_LABELS
+    return "/".join([suspect, *(name for name in (family, labels) if name not in usual)])
 
 
 def _counts(group: pd.DataFrame, learnt: Record) -> Record:

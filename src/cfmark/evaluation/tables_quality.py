@@ -87,7 +87,7 @@ def losses(frame: pd.DataFrame) -> list[Record]:
     """Return a record for each pair of loss forms: F1 of every test, and per cent lost and gained."""
     rows, changed = verdicts(frame), changes(frame)
     records = []
-    for axes, group in groups(rows[rows["removal"] == ""], CELL):
+    for axes, group in groups(rows[rows["strength"] == 0], CELL):
         forms = variant_of(axes)
         if not {"poison_form", "validity_form"} <= set(forms):
             continue

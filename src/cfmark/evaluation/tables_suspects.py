@@ -60,7 +60,7 @@ def poison(frame: pd.DataFrame) -> list[Record]:
     rows = verdicts(frame)
     by = (*CELL, "suspect", "labels", "family")
     records = []
-    for axes, group in groups(rows[rows["removal"] == ""], by):
+    for axes, group in groups(rows[rows["strength"] == 0], by):
         weight = variant_of(axes).get("regularisation", "")
         told = reported("lambda3", axes["explainer"], axes["dataset"], weight, axes["suspect"])
         records.append(axes | _flagged(group) | _of_models(group) | {"paper_flagged": told})
