@@ -123,7 +123,9 @@ def table(
     document, rows = read_document(folder), rows_of(folder)
     kinds = [each.value for each in kind or []] or document["experiment"]["tables"]
     if save:
-        _write(save, document | {"tables": {each: records_of(rows, each) for each in kinds}})
+        records = {each: records_of(rows, each) for each in kinds}
+        pages = {each: [markdown(made) for made in tables_of(rows, [each])] for each in kinds}
+        _write(save, document | {"tables": records, "markdown": pages})
     if format_ == FormatName.json:
         print(json.dumps(records_of(rows, kind[0].value if kind else "detection"), indent=1))
         return
