@@ -86,8 +86,9 @@ def quality_tables(frame: pd.DataFrame) -> list[Table]:
 def losses(frame: pd.DataFrame) -> list[Record]:
     """Return a record for each pair of loss forms: F1 of every test, and per cent lost and gained."""
     rows, changed = verdicts(frame), changes(frame)
+    rows = rows[(rows["strength"] == 0) & (rows["labels"] == "soft") & (rows["family"] == "mlp")]
     records = []
-    for axes, group in groups(rows[rows["strength"] == 0], CELL):
+    for axes, group in groups(rows, CELL):
         forms = variant_of(axes)
         if not {"poison_form", "validity_form"} <= set(forms):
             continue
