@@ -134,7 +134,7 @@ def test_what_is_issued_is_in_the_files(shown: Shown, dataset: Dataset) -> None:
     issued = dataset.encoder.encode(read_table(shown.folder / "marked.csv"))
     np.testing.assert_array_equal(pairs.issued[:, 0], issued)
     np.testing.assert_array_equal(
-        pairs.counterpart[:, 0], dataset.encoder.encode(read_table(shown.folder / "cfs_growing_sphere.csv"))
+        pairs.counterpart[:, 0], dataset.encoder.encode(read_table(shown.folder / "cfs_cchvae.csv"))
     )
     marks = shown.summary["marks"]
     assert marks["pairs"] == pairs.paired.sum() > 1
@@ -150,7 +150,7 @@ def test_the_explanation_is_in_the_files(shown: Shown, dataset: Dataset) -> None
     head, *lines = shown.summary["explanation"]
     row = int(head.split()[1]) - 1
     served = [dataset.encoder.decode(dataset.query.x).iloc[row]]
-    served += [read_table(shown.folder / name).iloc[row] for name in ("cfs_growing_sphere.csv", "marked.csv")]
+    served += [read_table(shown.folder / name).iloc[row] for name in ("cfs_cchvae.csv", "marked.csv")]
     assert head.endswith(f"It would be {served[2]['diagnosis']} with:")
     told = {name: values for name, _, *values in shown.summary["example"]["rows"]}
     for name in dataset.schema.names:
@@ -158,8 +158,13 @@ def test_the_explanation_is_in_the_files(shown: Shown, dataset: Dataset) -> None
         assert (name in told) == (len(set(values)) > 1), name
         if name in told:
             assert list(map(float, told[name])) == values
-    changed = [name for name, (query, cf, _) in told.items() if query != cf]
-    assert [line.split(":")[0].strip() for line in lines if ":" in line] == changed
+    first = list(told)[: demo.SHOWN]
+    assert [line.split(":")[0].strip() for line in lines if ":" in line] == first
+    assert lines[-1] == f"  and {len(told) - len(first)} more"
+    for name, line in zip(first, lines, strict=False):
+        query, cf, issued = told[name]
+        assert f"{name}: {query} -> {cf}" in line
+        assert (f"issued as {issued}" in line) == (issued != cf)
 
 
 def test_a_folder_that_cannot_be_made_is_found_at_once(

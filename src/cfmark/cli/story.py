@@ -140,14 +140,14 @@ def _accused(
 
 
 def _example(dataset: Dataset, pairs: MarkedExplanations) -> Example:
-    """Show the paired counterfactual that changes about three features, before and after marking."""
+    """Show the paired counterfactual with the fewest changes before and after marking, the largest first."""
     encoder = dataset.encoder
     counts = changed(encoder, pairs.x, pairs.counterpart[:, 0]).to_numpy()
-    row = int(np.argmin(np.where(pairs.paired[:, 0], np.abs(counts - 3), np.inf)))
+    row = int(np.argmin(np.where(pairs.paired[:, 0], counts, np.inf)))
     points = np.stack([pairs.x[row], pairs.counterpart[row, 0], pairs.issued[row, 0]])
-    served = encoder.decode(points)
+    served, columns = encoder.decode(points), dict(zip(encoder.columns, points.T, strict=True))
     lines = []
-    for feature in encoder.schema.features:
+    for feature in sorted(encoder.scalars, key=lambda f: -abs(columns[f.name][1] - columns[f.name][0])):
         query, cf, issued = served[feature.name].tolist()
         if not query == cf == issued:
             texts = shown(feature, query), shown(feature, cf), shown(feature, issued)
