@@ -57,11 +57,12 @@ def test_an_error_in_a_worker_is_the_callers() -> None:
         list(run(work.fail_at_three, range(100), TWO))
 
 
-def test_a_killed_worker_is_named_by_its_work_and_what_was_finished_is_kept() -> None:
-    kept: list[tuple[int, int]] = []
-    with pytest.raises(WorkerLost, match=r"under way: item 3, item 4; what was finished before is kept"):
-        kept.extend(run(work.die_at_three, range(100), TWO, lambda number: f"item {number}"))
-    assert kept == [(0, 0), (1, 1), (2, 2)]
+def test_a_killed_worker_is_named_by_its_work_and_what_was_finished_is_kept(tmp_path: Path) -> None:
+    parts = [(role, str(tmp_path / "here")) for role in ("quick", "at work", "die", "quick")]
+    kept: list[tuple[int, str]] = []
+    with pytest.raises(WorkerLost, match=r"under way: at work, die; what was finished before is kept"):
+        kept.extend(run(work.play, parts, TWO, lambda part: part[0]))
+    assert kept == [(0, "quick")]
 
 
 def test_a_caller_that_stops_ends_the_workers(tmp_path: Path) -> None:

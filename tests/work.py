@@ -28,14 +28,17 @@ def fail_at_three(number: int) -> int:
     return number
 
 
-def die_at_three(number: int) -> int:
-    """Kill the process at 3, when 0, 1 and 2 are done."""
-    if number == 3:
-        time.sleep(1)
-        os.kill(os.getpid(), signal.SIGKILL)
-    if number > 3:
+def play(part: tuple[str, str]) -> str:
+    """Be quick, or be at work until somebody ends this process, or die when another one is at work."""
+    role, path = part
+    if role == "at work":
+        Path(path).touch()
         time.sleep(60)
-    return number
+    while role == "die":
+        if Path(path).exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.02)
+    return role
 
 
 def tell_and_wait(path: str) -> None:

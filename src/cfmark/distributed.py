@@ -107,7 +107,7 @@ def _in_processes(
         while flying:
             done = wait(flying, return_when=FIRST_COMPLETED).done
             lost = [future for future in done if isinstance(future.exception(), BrokenProcessPool)]
-            for future in done.difference(lost):
+            for future in sorted(done.difference(lost), key=flying.__getitem__):
                 yield flying.pop(future), future.result()
                 if not lost:
                     send()

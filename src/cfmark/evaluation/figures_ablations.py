@@ -149,13 +149,19 @@ def _error_bars(
 def _lines(axis: Axes, rows: pd.DataFrame, kinds: list[str], value: str) -> None:
     for kind in kinds:
         means = rows[rows["suspect"] == kind].astype({value: float}).groupby("strength")[value].mean()
-        style: dict[str, Any] = {
-            "color": COLOURS[kind],
-            "marker": MARKERS.get(kind, "o"),
-            "markersize": 4,
-            "linewidth": 1.4,
-        }
-        axis.plot(means.index.to_numpy(), means.to_numpy(), label=named(kind), clip_on=False, **style)
+        above = kind == "dual_cf"  # drawn last: dashed and hollow, so that what it lies on is seen
+        axis.plot(
+            means.index.to_numpy(),
+            means.to_numpy(),
+            label=named(kind),
+            color=COLOURS[kind],
+            linestyle="--" if above else "-",
+            linewidth=1.4,
+            marker=MARKERS.get(kind, "o"),
+            markersize=5,
+            markerfacecolor="white" if above else COLOURS[kind],
+            clip_on=False,
+        )
     axis.set_ylim(0, 1.04)
     axis.yaxis.set_major_formatter("{x:.0%}")
 
