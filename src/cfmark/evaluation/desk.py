@@ -64,12 +64,11 @@ def scheme_of(unit: Unit, chosen: Preset) -> EmbedConfig:
 
 
 def queries_of(unit: Unit, dataset: Dataset) -> IntArray:
-    """Draw the attacker's distinct rows of the query split; methods and variants share the draw."""
+    """Draw the attacker's rows of the query split, no two alike; methods and variants share the draw."""
+    _, rows = np.unique(dataset.query.x, axis=0, return_index=True)
     random = np.random.default_rng(derive_seed("queries", unit.dataset, unit.draw))
-    rows: IntArray = random.choice(
-        len(dataset.query.x), min(unit.settings.queries, len(dataset.query.x)), replace=False
-    )
-    return rows
+    drawn: IntArray = random.choice(np.sort(rows), min(unit.settings.queries, len(rows)), replace=False)
+    return drawn
 
 
 @dataclass
