@@ -11,7 +11,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 SAID = {
     "own_generator": r"found (?P<share>\d+)%, valid (?P=share)%, L1 \d+\.\d+\n0 violations",
     "own_model": r"growing_sphere +found +100% +valid +100% .*\ndice +found +100% +valid +100% ",
-    "whose_model": r"\d+ of 64 counterfactuals carry a mark\nthief +t: flagged .*\nthief +calibrated: flagged .*\n"
+    "whose_model": r"\d+ of 64 counterfactuals carry a mark\n"
+    r"thief +t: flagged .*\nthief +calibrated: flagged .*\n"
     r"innocent +t: not flagged .*\ninnocent +calibrated: not flagged .*\n$",
     "quickstart": r"16 queries: found 100%, valid 100%\n(.*\n)+  .* -> .*",
 }
