@@ -41,7 +41,7 @@ def main() -> None:
 def table(families: list[dict[str, Any]]) -> str:
     """Write the families as a Markdown table."""
     lines = [
-        f"| family | first run, s | s for {THIEVES} | s each | CPU s | times the authors' speed | agreement |",
+        f"| family | first run, s | s for {THIEVES} | s each | CPU s | authors' time, times | agreement |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     lines += [

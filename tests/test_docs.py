@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import memory, quality, speed
+from benchmarks import memory, quality, speed, thieves
 
 ROOT = Path(__file__).parent.parent
 TABLES: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "quality": lambda found: [quality.table(found["cells"], schema) for schema in quality.SCHEMAS],
     "speed": lambda found: [speed.markdown(found["own"]), speed.markdown(found["side_by_side"])],
     "memory": lambda found: [memory.table(found["runs"])],
+    "thieves": lambda found: [thieves.table(found["families"])],
 }
 
 
