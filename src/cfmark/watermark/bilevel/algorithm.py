@@ -4,6 +4,7 @@ At each of T outer steps an ensemble of imagined thieves takes K unrolled Adam s
 rows and marked counterfactuals (Eq. 5), an ensemble of benign models takes K on queries and background
 alone (Eq. 6), and theta takes one sign step along the gradient of Eq. 4, which runs back through the
 thieves' K steps. The benign models do not depend on theta, so one trajectory of them serves every batch.
+The members of an ensemble take their turns: what is kept of K steps for the way back is then one member's.
 """
 
 from collections.abc import Callable
@@ -17,12 +18,13 @@ from cfmark.data import Layout, Rules
 from cfmark.watermark.bilevel import thief
 from cfmark.watermark.bilevel.bounds import bounds_of, inside
 from cfmark.watermark.bilevel.config import Knobs, Plan
-from cfmark.watermark.bilevel.gradient import Rows, answers, unpack
+from cfmark.watermark.bilevel.gradient import Rows, answers
 from cfmark.watermark.bilevel.losses import Form, difference
-from cfmark.watermark.bilevel.thief import Thieves
+from cfmark.watermark.bilevel.thief import Thief
 
 #: The owner's model: logits (n, 2) of rows (n, d).
 Apply = Callable[[Any, jax.Array], jax.Array]
+Pair = tuple[jax.Array, jax.Array]
 
 
 class Batch(NamedTuple):
@@ -46,15 +48,18 @@ class Curves(NamedTuple):
 
 @partial(jax.jit, static_argnums=(0, 1))
 def benign(apply: Apply, plan: Plan, params: Any, knobs: Knobs, key: jax.Array, x: jax.Array) -> jax.Array:
-    """Return the benign ensemble's weights (T, e, p) after each outer step, trained on the rows ``x``."""
-    rows = _labelled(apply, params, x, jnp.ones(len(x)))
+    """Return the benign ensemble's networks (T, e, p) after each outer step, trained on the rows ``x``."""
+    rows = _joined(Rows(x.T, jax.nn.softmax(apply(params, x)).T, jnp.ones(len(x))))
 
-    def outer(models: Thieves, _: None) -> tuple[Thieves, jax.Array]:
-        models = thief.unroll(models, rows, plan.sizes, plan.unroll, knobs.learning_rate)
-        return models, models.weights
+    def outer(model: Thief, _: None) -> tuple[Thief, jax.Array]:
+        model = thief.unroll(model, rows, plan.sizes, plan.unroll, knobs.learning_rate)
+        return model, model.network
 
-    models = thief.start(key, plan.ensemble, plan.sizes)
-    return jax.lax.scan(outer, models, None, length=plan.steps)[1]
+    def one(model: Thief) -> jax.Array:
+        return jax.lax.scan(outer, model, None, length=plan.steps)[1]
+
+    networks: jax.Array = jax.lax.map(one, thief.start(key, plan.ensemble, plan.sizes))
+    return networks.swapaxes(0, 1)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -71,15 +76,14 @@ def mark(
     """Run Algorithm 1 on one batch: theta (b, d) and the loss curves. ``innocent`` is from ``benign``."""
     key_start, key_models = jax.random.split(batch.key)
     bounds = bounds_of(rules, layout, batch.x, batch.cf, knobs.delta, knobs.proximity)
-    weight = jnp.concatenate([batch.weight, jnp.ones(len(batch.background))])
-    given = _labelled(apply, params, jnp.concatenate([batch.x, batch.background]), weight)
-    objective = partial(_objective, partial(apply, params), plan, knobs, batch, given)
+    climb = partial(_climb, plan, knobs, batch, _given(apply, params, batch))
 
-    def outer(
-        carry: tuple[jax.Array, Thieves], models: jax.Array
-    ) -> tuple[tuple[jax.Array, Thieves], Curves]:
+    def owner(rows: jax.Array) -> jax.Array:
+        return jax.nn.log_softmax(apply(params, rows.T)).T
+
+    def outer(carry: tuple[jax.Array, Thief], models: jax.Array) -> tuple[tuple[jax.Array, Thief], Curves]:
         theta, thieves = carry
-        slope, (thieves, curves) = jax.grad(objective, has_aux=True)(theta, thieves, models)
+        slope, thieves, curves = climb(owner, theta, thieves, models)
         return (inside(theta + knobs.sign_step * jnp.sign(slope), bounds), thieves), curves
 
     begin = jnp.zeros_like(batch.cf)
@@ -90,38 +94,64 @@ def mark(
     return theta, curves
 
 
-def _labelled(apply: Apply, params: Any, x: jax.Array, weight: jax.Array) -> Rows:
-    """Return rows ``x`` (n, d) with the owner's answers as labels."""
-    return Rows(x.T, jax.nn.softmax(apply(params, x)).T, weight)
-
-
-def _objective(
-    owner: Callable[[jax.Array], jax.Array],
+def _climb(
     plan: Plan,
     knobs: Knobs,
     batch: Batch,
     given: Rows,
+    owner: Callable[[jax.Array], jax.Array],
     theta: jax.Array,
-    thieves: Thieves,
+    thieves: Thief,
     models: jax.Array,
-) -> tuple[jax.Array, tuple[Thieves, Curves]]:
-    """Return Eq. 4 for a batch after the thieves' K steps on the rows that are given and the marked ones."""
-    both = jnp.concatenate([batch.cf + theta, batch.cf])
-    of_owner = jax.nn.log_softmax(owner(both)).T
-    marked = Rows(both[: len(theta)].T, jnp.exp(of_owner[:, : len(theta)]), batch.weight)
-    rows = Rows(*(jnp.concatenate(parts, axis=-1) for parts in zip(given, marked, strict=True)))
-    rows = rows._replace(weight=rows.weight / rows.weight.sum())
-    thieves = thief.unroll(thieves, rows, plan.sizes, plan.unroll, knobs.learning_rate)
+) -> tuple[jax.Array, Thief, Curves]:
+    """Return the gradient (b, d) of Eq. 4, the thieves after K steps on the marked rows, and the losses.
+
+    ``owner`` gives log-probabilities (2, n) of rows (d, n). Marked rows reach Eq. 4 in two ways, as points
+    and through the labels that the owner gives them; the derivatives by both are gathered before the one way
+    back through the owner.
+    """
+    cf, marked = batch.cf.T, (batch.cf + theta).T
+    labels, through_owner = jax.vjp(owner, marked)
     compare = partial(_compare, batch)
-    poison = compare(plan.poison_form, answers(unpack(thieves.weights, plan.sizes), both.T))
-    validity = compare(plan.validity_form, of_owner[None])
-    regularisation = compare("log", answers(unpack(models, plan.sizes), both.T))
-    total = knobs.poison * poison - knobs.validity * validity - knobs.regularisation * regularisation
-    return total, (thieves, Curves(poison, validity, regularisation))
+
+    def poison(marked: jax.Array, labels: jax.Array, one: Thief) -> tuple[jax.Array, Thief]:
+        rows = _joined(given, Rows(marked, jnp.exp(labels), batch.weight))
+        one = thief.unroll(one, rows, plan.sizes, plan.unroll, knobs.learning_rate)
+        answered = partial(answers, plan.sizes, one.network)
+        return compare(plan.poison_form, answered(marked), answered(cf)), one
+
+    def turn(total: Pair, one: Thief) -> tuple[Pair, tuple[Thief, jax.Array]]:
+        (loss, one), by = jax.value_and_grad(poison, (0, 1), has_aux=True)(marked, labels, one)
+        return jax.tree.map(jnp.add, total, by), (one, loss)
+
+    def usability(marked: jax.Array, labels: jax.Array) -> tuple[jax.Array, Pair]:
+        validity = compare(plan.validity_form, labels, owner(cf))
+        of_models = jax.vmap(partial(answers, plan.sizes), (0, None))
+        both = jax.vmap(partial(compare, "log"))(of_models(models, marked), of_models(models, cf))
+        return knobs.validity * validity + knobs.regularisation * both.mean(), (validity, both.mean())
+
+    nothing = jnp.zeros_like(marked), jnp.zeros_like(labels)
+    gained, (thieves, poisons) = jax.lax.scan(turn, nothing, thieves)
+    lost, (validity, regularisation) = jax.grad(usability, (0, 1), has_aux=True)(marked, labels)
+    share = knobs.poison / plan.ensemble
+    by_marked, by_labels = jax.tree.map(lambda gain, loss: share * gain - loss, gained, lost)
+    slope = by_marked + through_owner(by_labels)[0]
+    return slope.T, thieves, Curves(poisons.mean(), validity, regularisation)
 
 
-def _compare(batch: Batch, form: Form, answered: jax.Array) -> jax.Array:
-    """Return the mean, over rows and models, of how much the answers (e, 2, 2b) prefer the marked half."""
-    marked, unmarked = jnp.split(answered, 2, axis=2)
-    each = jax.vmap(partial(difference, form), (0, 0, None))(marked, unmarked, batch.target)
-    return (each * batch.weight[None, :]).sum() / (batch.weight.sum() * len(each))
+def _compare(batch: Batch, form: Form, marked: jax.Array, unmarked: jax.Array) -> jax.Array:
+    """Return the mean over the rows of how much a model prefers the marked ones; log-probabilities (2, b)."""
+    return (difference(form, marked, unmarked, batch.target) * batch.weight).sum() / batch.weight.sum()
+
+
+def _given(apply: Apply, params: Any, batch: Batch) -> Rows:
+    """Return what does not depend on theta: queries and background with the owner's answers."""
+    points = jnp.concatenate([batch.x, batch.background])
+    weight = jnp.concatenate([batch.weight, jnp.ones(len(batch.background))])
+    return Rows(points.T, jax.nn.softmax(apply(params, points)).T, weight)
+
+
+def _joined(*parts: Rows) -> Rows:
+    """Return all rows, with weights that sum to 1."""
+    rows = Rows(*(jnp.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)))
+    return rows._replace(weight=rows.weight / rows.weight.sum())

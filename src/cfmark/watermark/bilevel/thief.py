@@ -1,4 +1,4 @@
-"""The imagined extraction: K unrolled Adam steps of an ensemble on what a thief would have (Eq. 5 and 6)."""
+"""The imagined extraction: K unrolled Adam steps of a network on what a thief would have (Eq. 5 and 6)."""
 
 from typing import Any, NamedTuple
 
@@ -12,30 +12,33 @@ from cfmark.watermark.bilevel.gradient import Rows, Sizes, loss_gradient, pack
 EPS_ROOT = 1e-10
 
 
-class Thieves(NamedTuple):
-    """An ensemble in training: its packed weights (e, p), and Adam's state."""
+class Thief(NamedTuple):
+    """A network in training: its numbers (p,), and Adam's state."""
 
-    weights: jax.Array
+    network: jax.Array
     optimiser: Any
 
 
-def start(key: jax.Array, members: int, sizes: Sizes) -> Thieves:
-    """Return an ensemble of untrained networks."""
-    keys = jax.random.split(key, members)
-    weights = pack(jax.vmap(lambda k: mlp.init(k, sizes[0], sizes[1:-1], sizes[-1]))(keys))
-    return Thieves(weights, _adam(0.0).init(weights))
+def start(key: jax.Array, members: int, sizes: Sizes) -> Thief:
+    """Return an ensemble of untrained networks, stacked."""
+
+    def one(key: jax.Array) -> Thief:
+        network = pack(mlp.init(key, sizes[0], sizes[1:-1], sizes[-1]))
+        return Thief(network, _adam(0.0).init(network))
+
+    return jax.vmap(one)(jax.random.split(key, members))
 
 
-def unroll(thieves: Thieves, rows: Rows, sizes: Sizes, steps: int, learning_rate: float) -> Thieves:
-    """Return the ensemble after ``steps`` Adam steps, each on all rows; differentiable in the rows."""
+def unroll(thief: Thief, rows: Rows, sizes: Sizes, steps: int, learning_rate: float) -> Thief:
+    """Return one network after ``steps`` Adam steps, each on all rows; differentiable in the rows."""
     adam = _adam(learning_rate)
 
-    def step(thieves: Thieves, _: None) -> tuple[Thieves, None]:
-        gradient = loss_gradient(sizes, thieves.weights, rows)
-        updates, optimiser = adam.update(gradient, thieves.optimiser)
-        return Thieves(optax.apply_updates(thieves.weights, updates), optimiser), None
+    def step(thief: Thief, _: None) -> tuple[Thief, None]:
+        gradient = loss_gradient(sizes, thief.network, rows)
+        updates, optimiser = adam.update(gradient, thief.optimiser)
+        return Thief(optax.apply_updates(thief.network, updates), optimiser), None
 
-    return jax.lax.scan(step, thieves, None, length=steps)[0]
+    return jax.lax.scan(step, thief, None, length=steps)[0]
 
 
 def _adam(learning_rate: float) -> optax.GradientTransformation:
