@@ -149,7 +149,7 @@ def calibrated_test(
     decided_by = max(kinds, key=lambda kind: float(kinds[kind]["p_value"]))
     return Verdict(
         test="calibrated",
-        null=f"The suspect is an innocent model of one of these kinds: {', '.join(kinds)}.",
+        null=f"The suspect is an innocent model of one of these kinds: {'; '.join(kinds)}.",
         statistic=value,
         p_value=kinds[decided_by]["p_value"],
         effect=found.mean,
