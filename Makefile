@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON := $(shell command -v python3.11 || command -v python3)
 
-.PHONY: demo test check format bench-speed bench-quality bench-memory bench-thieves bench-paper bench-mnist clean
+.PHONY: demo test check format bench-speed bench-quality bench-memory bench-thieves bench-embed bench-paper bench-mnist clean
 .DEFAULT_GOAL := test
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -47,6 +47,9 @@ bench-memory: $(VENV)/.ready  ## peak memory of `cfmark explain` on 10,000 and 1
 
 bench-thieves: $(VENV)/.ready  ## seconds for 50 thieves of each family, and how far they agree with the owner
 	$(BIN)/python -m benchmarks.thieves
+
+bench-embed: $(VENV)/.ready  ## how fast marks are made, where the time goes and how it grows
+	$(BIN)/python -m benchmarks.embedding
 
 # Every table and figure of the paper. What is done is kept in build/bench, so a stopped target goes on.
 # `make bench-table1 BENCH_OPTIONS="--only dataset=cancer"` runs a part.
