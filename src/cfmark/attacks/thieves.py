@@ -135,7 +135,10 @@ def weighted(transcript: Transcript) -> tuple[FloatArray, NDArray[np.int64], NDA
 
 
 def _estimator(seed: int, transcript: Transcript, family: str) -> Estimator:
-    """Fit one model; on a single class it is a constant, and on nothing it is undecided."""
+    """Fit one model; on a single class it is a constant, and on nothing it is undecided.
+
+    Boosting draws rows and columns: two seeds give two models, as in every family but logistic.
+    """
     x, y, weight = weighted(transcript)
     if not len(x):
         return Estimator(DummyClassifier().fit(np.zeros((2, transcript.x.shape[1])), [0, 1]))
@@ -144,7 +147,7 @@ def _estimator(seed: int, transcript: Transcript, family: str) -> Estimator:
     if family == "logistic":
         model = LogisticRegression(C=10.0, max_iter=200, solver="newton-cholesky")
     elif family == "forest":
-        model = RandomForestClassifier(100, random_state=seed)
+        model = RandomForestClassifier(50, random_state=seed)
     else:
-        model = GradientBoostingClassifier(random_state=seed)
+        model = GradientBoostingClassifier(subsample=0.8, max_features="sqrt", random_state=seed)
     return Estimator(model.fit(x, y, sample_weight=weight))
