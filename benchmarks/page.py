@@ -1,7 +1,7 @@
 """Put the tables of ``results/*.json`` into docs/results.md, between the marks that name them.
 
 ``python -m benchmarks.page``; a test fails when the page says something else than the results. A mark is
-``<!-- results/NAME.json KIND N -->`` (the N-th table of a kind, from 0), and its table ends at ``<!-- end -->``.
+``<!-- results/NAME.json KIND N -->`` (the N-th table of a kind, from 0); its table ends at ``<!-- end -->``.
 """
 
 import json

@@ -111,12 +111,17 @@ def test_the_table_for_a_program(experiment: Path, cfmark: Program) -> None:
     assert {name: record[name] for name in expected} == expected
     (quality,) = json.loads(cfmark("bench", "table", "out", "--format", "json", "--kind", "quality").out)
     assert quality["marked"] == 288
+    assert json.loads(cfmark("bench", "table", "out", "--format", "json", "--kind", "losses").out) == []
+    both = ("--kind", "quality", "--kind", "timing")
+    assert "name one --kind" in cfmark("bench", "table", "out", "--format", "json", *both).error
 
 
 def test_tables_are_saved_with_their_provenance(experiment: Path, cfmark: Program) -> None:
     cfmark("bench", "run", experiment, "--out", "out")
     cfmark("bench", "table", "out", "--save", "results/made.json")
-    saved = json.loads(Path("results/made.json").read_text())
+    text = Path("results/made.json").read_text()
+    assert sum('"named": "ratio, queries"' in line for line in text.splitlines()) == 1
+    saved = json.loads(text)
     assert saved["experiment"]["settings"]["seeds"] == 2
     assert set(saved["tables"]) == {"quality", "detection"}
     assert saved["runs"][0]["command"].startswith("cfmark bench run")

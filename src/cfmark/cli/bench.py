@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cfmark.cli.common import start_jax
+from cfmark.errors import ConfigError
 
 if TYPE_CHECKING:
     from cfmark.evaluation import Outcome, Plan, Table
@@ -120,12 +121,14 @@ def table(
     """
     from cfmark.evaluation import markdown, missing, read_document, records_of, rows_of, tables_of
 
+    if format_ == FormatName.json and len(kind or []) > 1:
+        raise ConfigError("--format json is a list of one table's lines: name one --kind")
     document, rows = read_document(folder), rows_of(folder)
     kinds = [each.value for each in kind or []] or document["experiment"]["tables"]
     if save:
         records = {each: records_of(rows, each) for each in kinds}
         pages = {each: [markdown(made) for made in tables_of(rows, [each])] for each in kinds}
-        _write(save, document | {"tables": records, "markdown": pages})
+        _write(save, document | {"markdown": pages}, records)
     if format_ == FormatName.json:
         print(json.dumps(records_of(rows, kind[0].value if kind else "detection"), indent=1))
         return
@@ -185,7 +188,7 @@ def mnist(
         f"{f['largest_change']:.3f}) of its range"
     )
     if save:
-        _write(save, provenance(_command(), queries="mnist, queries", keys="mnist, keys") | f)
+        _write(save, provenance(_command(), queries="mnist, queries", keys="mnist, keys"), {"mnist": [f]})
 
 
 def _show(made: "Table") -> None:
@@ -220,12 +223,19 @@ def _units(count: int) -> str:
     return "1 unit" if count == 1 else f"{count} units"
 
 
-def _write(path: Path, document: dict[str, Any]) -> None:
-    """Write a document; the file is there whole, or as it was."""
+def _write(path: Path, document: dict[str, Any], tables: dict[str, list[dict[str, Any]]]) -> None:
+    """Write a document with tables, a line for each of their lines; the file is there whole, or as it was."""
+    shown = ",\n".join(f'  "{kind}": {_by_line(records, "  ")}' for kind, records in tables.items())
+    text = json.dumps(document, indent=1).removesuffix("\n}")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    part.write_text(f'{text},\n "tables": {{\n{shown}\n }}\n}}\n', encoding="utf-8")
     part.replace(path)
+
+
+def _by_line(records: list[dict[str, Any]], indent: str) -> str:
+    lines = ",\n".join(f"{indent} {json.dumps(record)}" for record in records)
+    return f"[\n{lines}\n{indent}]" if records else "[]"
 
 
 def _watched(work: "partial[Outcome]", planned: "Plan", out: Path) -> "Outcome":
