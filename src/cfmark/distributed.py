@@ -8,6 +8,7 @@ On Ray a killed node's items are done again elsewhere.
 import logging
 import os
 import signal
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -156,7 +157,8 @@ def _on_ray(
     environment = dict.fromkeys(THREADS, "1") | dict(workers.environment)
     options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    ray.init(address, runtime_env={"env_vars": environment}, **quiet, **options)
+    with programs_start():
+        ray.init(address, runtime_env={"env_vars": environment}, **quiet, **options)
     lost = ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError
     try:
         task: Any = ray.remote(num_cpus=1, max_retries=RETRIES)(_apply)
@@ -174,6 +176,14 @@ def _on_ray(
             yield index, result
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def programs_start() -> Iterator[None]:
+    """Keep quiet about forks: a fork becomes Ray's program at once, so JAX's threads do not matter."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r".*fork\(\)")
+        yield
 
 
 def _apply(function: Callable[[Item], Result], item: Item) -> Result:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import work_units
-from cfmark.distributed import Workers
+from cfmark.distributed import Workers, programs_start
 from cfmark.errors import ConfigError, TableError
 from cfmark.evaluation import plan, read_document, rows_of, run_experiment
 from cfmark.evaluation.grid import Experiment, Skip
@@ -214,8 +214,9 @@ def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A Ray cluster of two nodes with a core each."""
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    cluster.add_node(num_cpus=1)
+    with programs_start():
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        cluster.add_node(num_cpus=1)
     yield cluster
     cluster.shutdown()
 
