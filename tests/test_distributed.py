@@ -2,7 +2,9 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,33 @@ def test_a_caller_that_stops_ends_the_workers(tmp_path: Path) -> None:
     for path in tmp_path.iterdir():
         with pytest.raises(ProcessLookupError):
             os.kill(int(path.read_text()), 0)
+
+
+def test_workers_do_not_outlive_a_caller_that_is_killed(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in "ab"]
+    caller = get_context("spawn").Process(target=work.call, args=(list(map(str, paths)),))
+    caller.start()
+    until(lambda: all(path.is_file() and path.read_text() for path in paths))
+    caller.kill()
+    caller.join()
+    until(lambda: not any(alive(int(path.read_text())) for path in paths))
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait until something is true, for half of the minute that a worker would work."""
+    for _ in range(300):
+        if true():
+            return
+        time.sleep(0.1)
+    pytest.fail("it has not come true")
+
+
+def alive(process: int) -> bool:
+    """Whether a process is there and is no zombie that waits for its parent."""
+    try:
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
 
 
 def test_an_engine_that_is_none() -> None:

@@ -5,6 +5,8 @@ import signal
 import time
 from pathlib import Path
 
+from cfmark.distributed import Workers, run
+
 
 def square(number: int) -> int:
     return number * number
@@ -45,3 +47,8 @@ def tell_and_wait(path: str) -> None:
     """Leave a process id in a file, and work for a minute."""
     Path(path).write_text(str(os.getpid()))
     time.sleep(60)
+
+
+def call(paths: list[str]) -> None:
+    """Have two worker processes leave their ids and work, as a caller that is itself a process."""
+    list(run(tell_and_wait, paths, Workers("processes", 2)))

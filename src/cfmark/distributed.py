@@ -14,7 +14,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
+from threading import Thread
 from typing import Any, Literal, TypeVar, get_args
 
 from cfmark._optional import optional
@@ -138,6 +139,15 @@ def _begin(environment: dict[str, str]) -> None:
     """Set a process up, before the first item brings its libraries; Ctrl-C is the caller's business."""
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_follow, daemon=True).start()
+
+
+def _follow() -> None:
+    """End this process as soon as its caller has ended, however that came: nobody waits for its result."""
+    caller = parent_process()
+    if caller is not None:
+        caller.join()
+        os._exit(1)
 
 
 def _limits(count: int) -> dict[str, str]:
