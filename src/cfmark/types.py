@@ -61,6 +61,28 @@ class MarkedExplanations(NamedTuple):
     target: IntArray
 
 
+class Twins(NamedTuple):
+    """Pairs of candidate answers, without a word of which was issued: what weights may be made from.
+
+    Attributes
+    ----------
+    x
+        (n, d) the encoded queries.
+    low, high
+        (n, d) the two candidates at served values, in the order of their values.
+    target
+        (n,) the class that each query asked for.
+    number
+        (n,) the number of the counterfactual among those of its query.
+    """
+
+    x: FloatArray
+    low: FloatArray
+    high: FloatArray
+    target: IntArray
+    number: IntArray
+
+
 class Classifier(Protocol):
     """A model that answers class probabilities for encoded rows."""
 

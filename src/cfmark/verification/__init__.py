@@ -1,5 +1,7 @@
 """Tests of ownership, from a suspect's answers to a verdict. NumPy and SciPy only: an arbiter has no JAX."""
 
+from cfmark.verification.coin import coin_test as coin_test
+from cfmark.verification.coin import sign_flips as sign_flips
 from cfmark.verification.counts import Confusion as Confusion
 from cfmark.verification.counts import confusion as confusion
 from cfmark.verification.hypothesis import calibrated_test as calibrated_test
@@ -16,6 +18,10 @@ from cfmark.verification.scores import Scores as Scores
 from cfmark.verification.scores import paired_points as paired_points
 from cfmark.verification.scores import sample_pairs as sample_pairs
 from cfmark.verification.scores import score as score
+from cfmark.verification.sequential import EProcess as EProcess
+from cfmark.verification.sequential import e_process as e_process
+from cfmark.verification.twins import Tossed as Tossed
+from cfmark.verification.twins import tossed as tossed
 from cfmark.verification.verdict import Interval as Interval
 from cfmark.verification.verdict import Verdict as Verdict
 from cfmark.verification.verify import Calibrated as Calibrated
@@ -25,14 +31,18 @@ from cfmark.verification.verify import verify as verify
 __all__ = [
     "Calibrated",
     "Confusion",
+    "EProcess",
     "Effect",
     "Interval",
     "PairedPoints",
     "Scores",
+    "Tossed",
     "Verdict",
     "calibrated_test",
+    "coin_test",
     "confusion",
     "decide",
+    "e_process",
     "effect_of",
     "paired_points",
     "pairs_needed",
@@ -41,7 +51,9 @@ __all__ = [
     "sample_pairs",
     "samples_needed",
     "score",
+    "sign_flips",
     "t_test",
     "theorem_condition",
+    "tossed",
     "verify",
 ]

@@ -3,6 +3,9 @@
 import math
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from cfmark.errors import ConfigError
 
 
@@ -42,3 +45,22 @@ def count(name: str, value: Any, least: int) -> int:
     if whole is None or whole < least:
         raise ConfigError(f"{name} is {value!r}; a whole number of at least {least} is needed")
     return int(whole)
+
+
+def numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return a list of finite numbers (k,)."""
+    try:
+        array: NDArray[np.float64] = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as problem:
+        raise ConfigError(f"{name} are not numbers ({problem})") from problem
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise ConfigError(f"{name} must be a list of finite numbers")
+    return array
+
+
+def signs(values: ArrayLike, coins: int) -> NDArray[np.float64]:
+    """Return the coins (k,), 1 or -1 each."""
+    array = numbers("signs", values)
+    if array.shape != (coins,) or not np.isin(array, (-1, 1)).all():
+        raise ConfigError(f"signs must be {coins} numbers, 1 or -1")
+    return array
