@@ -63,8 +63,8 @@ def test_a_coin_that_fell_twice_is_refused(part: str, told: str) -> None:
 
 def test_queries_that_were_served_before_are_known() -> None:
     pairs = pairs_of(4)
-    pairs.x[3] = pairs.issued[0, 1]
-    pairs.x[5] = pairs.counterpart[0, 0]
+    pairs.counterpart[0, 0] = 0.9  # nobody was ever served this
+    pairs.x[3], pairs.x[5] = pairs.issued[0, 1], pairs.counterpart[0, 0]
     found = tossed(pairs)
     rows = np.nonzero(pairs.paired)[0]
     np.testing.assert_array_equal(found.adaptive, rows == 3)
