@@ -149,7 +149,14 @@ def rule_of_tables(data: Dataset) -> Classifier:
     return adapt(lambda t: np.clip(0.3 + t["x0"] - 0.6 * t["x1"] + 0.2 * (t["group"] == "b"), 0, 1), data)
 
 
-@pytest.mark.parametrize(("name", "make"), [("cancer", forest_of_arrays), ("synthetic", rule_of_tables)])
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("cancer", forest_of_arrays),
+        ("synthetic", rule_of_tables),
+        pytest.param("heloc", forest_of_arrays, marks=pytest.mark.files),
+    ],
+)
 @pytest.mark.parametrize("method", METHODS)
 def test_models_that_can_only_be_asked(method: str, name: str, make: Callable[[Dataset], Classifier]) -> None:
     data = trained.dataset(name)

@@ -1,10 +1,11 @@
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 import trained
-from cfmark.data import Dataset
+from cfmark.data import Dataset, Feature, Schema, from_table
 from cfmark.models import DistilConfig, JaxClassifier, TrainConfig, adapt, distil
 from cfmark.models.surrogate import _shown
 from cfmark.types import Classifier, predict
@@ -51,3 +52,19 @@ def test_what_is_shown_could_be_served(name: str) -> None:
     known = np.array([row.tobytes() in rows for row in shown])
     assert known[:50].all()
     assert not known[50:].all()
+
+
+def test_what_is_shown_is_a_code_or_a_number_and_nothing_between() -> None:
+    random = np.random.default_rng(0)
+    months = random.choice([-9, 99, *range(10, 61)], 400, p=[0.2, 0.1, *[0.7 / 51] * 51])
+    table = pd.DataFrame({"months": months, "rate": random.random(400).round(2), "label": months % 2})
+    coded = Feature("months", "integer", 10, 60, 1, special=(-9.0, 99.0))
+    data = from_table("coded", table, Schema((coded, Feature("rate", precision=0.01)), target="label"))
+    shown = _shown(random, data, DistilConfig(blends=5))
+    served = data.encoder.decode(shown)["months"]
+    assert (served.between(10, 60) | served.isin([-9, 99])).all()
+    assert served.nunique() > 40
+    for code, share in ((-9, 0.2), (99, 0.1)):
+        assert abs((served == code).mean() - share) < 0.05
+    model = adapt(lambda t: np.where(t["months"] == -9, 0.9, t["rate"]), data)
+    assert distil(jax.random.key(0), model, data).agreement >= 0.9

@@ -1,16 +1,17 @@
 """Distil a model without gradients into a network that has them, and say how well the two agree."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from cfmark.data import Dataset
+from cfmark.data import Dataset, Encoder
 from cfmark.models import mlp, training
 from cfmark.models.classifier import JaxClassifier
 from cfmark.models.training import TrainConfig
-from cfmark.types import Classifier, FloatArray, predict
+from cfmark.types import BoolArray, Classifier, FloatArray, predict
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,24 @@ def _shown(random: np.random.Generator, dataset: Dataset, config: DistilConfig) 
 
 
 def _blend(random: np.random.Generator, a: FloatArray, b: FloatArray, dataset: Dataset) -> FloatArray:
-    """Mix numbers in a random proportion, and take each category from one of the two."""
+    """Mix numbers in a random proportion; take a category, or a number beside a code, from one of the two."""
+    encoder = dataset.encoder
     share = random.uniform(size=(len(a), 1)).astype(np.float32)
     mixed = share * a + (1 - share) * b
-    for start, stop in dataset.encoder.groups:
+    for columns, rows in _unmixed(encoder, a, b):
         from_a = random.uniform(size=(len(a), 1)) < share
-        mixed[:, start:stop] = np.where(from_a, a[:, start:stop], b[:, start:stop])
-    return dataset.encoder.encode(dataset.encoder.decode(mixed))
+        mixed[rows, columns] = np.where(from_a, a[:, columns], b[:, columns])[rows]
+    return encoder.encode(encoder.decode(mixed))
+
+
+def _unmixed(encoder: Encoder, a: FloatArray, b: FloatArray) -> Iterator[tuple[slice, BoolArray]]:
+    """Yield each feature's columns, and the rows (n,) where its values cannot be mixed: there may be nothing
+    between two categories, or between a special code and a number.
+    """
+    for start, stop in encoder.groups:
+        yield slice(start, stop), np.ones(len(a), bool)
+    if any(feature.special for feature in encoder.scalars):
+        tables = encoder.decode(a), encoder.decode(b)
+        for j, feature in enumerate(encoder.scalars):
+            coded = [table[feature.name].isin(feature.special) for table in tables]
+            yield slice(j, j + 1), np.any(coded, axis=0)
