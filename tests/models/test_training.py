@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cfmark.errors import ConfigError
-from cfmark.models import TrainConfig, fit, fit_many, mlp, soft_labels
+from cfmark.models import TrainConfig, fit, fit_many, forget_programs, mlp, soft_labels, training
 from cfmark.types import FloatArray
 
 KEY = jax.random.key(0)
@@ -132,3 +132,16 @@ def test_dropout_is_used_in_training() -> None:
 def test_bad_configs(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(options))):
         TrainConfig(**options)
+
+
+def test_forgotten_programs_are_made_again_and_train_the_same() -> None:
+    random = np.random.default_rng(5)
+    x, weights = random.uniform(size=(2, 32, 3)).astype(np.float32), np.ones((2, 32), np.float32)
+    y = np.eye(2, dtype=np.float32)[random.integers(0, 2, (2, 32))]
+    keys, config = jax.random.split(jax.random.key(0), 2), TrainConfig(hidden=(4,), epochs=2)
+    before = fit_many(keys, x, y, weights, config)
+    assert training._program.cache_info().currsize > 0
+    forget_programs()
+    assert training._program.cache_info().currsize == 0
+    for one, other in zip(before.weights, fit_many(keys, x, y, weights, config).weights, strict=True):
+        np.testing.assert_array_equal(one, other)

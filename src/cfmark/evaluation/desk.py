@@ -13,7 +13,7 @@ from cfmark.data import Dataset, load
 from cfmark.errors import ConfigError
 from cfmark.evaluation.settings import Unit
 from cfmark.explainers import explain, fit_explainer
-from cfmark.models import own_classifier
+from cfmark.models import forget_programs, own_classifier
 from cfmark.seeds import derive_seed
 from cfmark.types import (
     BoolArray,
@@ -37,9 +37,13 @@ class World(NamedTuple):
     explainer: Explainer
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def world_of(dataset: str, explainer: str, n_cfs: int) -> World:
-    """Load the data, train the owner's network or take it from the cache, and fit the method."""
+    """Load the data, train the owner's network or take it from the cache, and fit the method.
+
+    The compiled programs of the world before go: a worker that keeps those of twelve cells grows to 3 GB.
+    """
+    forget_programs()
     loaded = load(dataset, "paper")
     classifier = own_classifier(loaded).classifier
     key = jax.random.key(derive_seed("explainer", dataset, explainer))

@@ -20,6 +20,7 @@ from cfmark.models.training import TrainConfig as TrainConfig
 from cfmark.models.training import descend as descend
 from cfmark.models.training import fit as fit
 from cfmark.models.training import fit_many as fit_many
+from cfmark.models.training import forget_programs as forget_programs
 from cfmark.models.training import soft_labels as soft_labels
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "fit",
     "fit_classifier",
     "fit_many",
+    "forget_programs",
     "load_classifier",
     "mlp",
     "own_classifier",

@@ -5,9 +5,12 @@ of weight zero are padding: the steps that would see nothing else are skipped, s
 as the table itself does.
 """
 
+import ctypes
+import gc
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -126,6 +129,19 @@ def _program(size: int, rows: int, width: int, config: TrainConfig, goes_on: boo
     like = (jax.random.key_data(key), *(jnp.zeros(s) for s in ((rows, width), (rows, 2), (rows,))), network)
     many = jax.tree.map(lambda part: jnp.zeros((size, *part.shape), part.dtype), like)
     return jax.jit(jax.vmap(one)).lower(*many).compile()
+
+
+def forget_programs() -> None:
+    """Free the compiled programs of this process: they are of one data set's shapes, and hundreds of MB.
+
+    The next call compiles again, or finds them in the compilation cache on disk.
+    """
+    clear: Callable[[], None] = jax.clear_caches
+    _program.cache_clear()
+    clear()
+    gc.collect()
+    with suppress(OSError, AttributeError):  # glibc keeps what was freed, unless it is told
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _fit(
