@@ -138,6 +138,20 @@ def test_a_model_of_ones_own(own: Path, cfmark: Cfmark) -> None:
     check_answers(Path("cfs.csv"), dataset, classifier, expected(dataset, classifier, dataset.query.x))
 
 
+def test_numbers_between_the_steps_are_told(own: Path, cfmark: Cfmark) -> None:
+    table = read_table(own)[:ROWS]
+    write_table(table, own.parent / "rows.csv")
+    command = "explain", "--data", own.name, "--schema", "my.toml", "--rows", "rows.csv", "--out", "cfs.csv"
+    assert "nearest step" not in cfmark(*command).err
+    table.loc[3, "savings"] = "0.12345"
+    write_table(table, own.parent / "rows.csv")
+    (own.parent / "cfs.csv").unlink()
+    said = cfmark(*command)
+    assert said.code == 0, said
+    assert "1 of the first 12 rows' numbers lie between two steps" in said.err
+    assert "(row 4, column 'savings': 0.12345 as 0.123)" in said.err
+
+
 def test_a_saved_network(cancer: Dataset, queries: Path, cfmark: Cfmark) -> None:
     save_classifier(open_model(cancer).classifier, "x.npz")
     assert cfmark("explain", "--rows", queries, "--out", "trained.csv").code == 0

@@ -63,6 +63,9 @@ def test_values_between_grid_points_go_to_the_nearest() -> None:
     encoder = Encoder(SCHEMA)
     table = TABLE.assign(rate=[0.34, 0.36])
     assert encoder.decode(encoder.encode(table))["rate"].tolist() == [0.3, 0.4]
+    between = encoder.between_steps(table)
+    assert between.any(axis=0).tolist() == [feature.name == "rate" for feature in encoder.scalars]
+    assert not encoder.between_steps(TABLE).any()
 
 
 def test_labels() -> None:

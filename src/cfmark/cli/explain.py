@@ -66,7 +66,8 @@ def explain(
     from cfmark.seeds import derive_seed
 
     given = config_of(method, options or [], n)
-    stream.check(dataset, rows, out)
+    if notice := stream.check(dataset, rows, out):
+        typer.echo(notice, err=True)
     opened = open_model(dataset, model)
     right = f"right on {opened.accuracy:.1%} of {len(dataset.holdout.y):,} holdout rows"
     typer.echo(f"{opened.origin}: {right}", err=True)

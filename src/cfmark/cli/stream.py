@@ -55,18 +55,36 @@ class Report:
         )
 
 
-def check(dataset: Dataset, rows: Path | None, out: Path) -> None:
-    """Refuse, before any long work, what could not be read or written after it."""
+def check(dataset: Dataset, rows: Path | None, out: Path) -> str | None:
+    """Refuse, before any long work, what could not be read or written after it; return what
+    is worth a word.
+    """
     for name in (*dataset.schema.names, dataset.schema.target):
         if name in OWN_COLUMNS:
             raise ConfigError(
                 f"{dataset.name} has a column {name!r}; the answers need that name for themselves: rename it"
             )
     if rows is not None:
-        dataset.encoder.encode(next(read_chunks(rows, CHUNK)), str(rows))
+        table = next(read_chunks(rows, CHUNK))
+        x = dataset.encoder.encode(table, str(rows))
         if out.exists() and out.samefile(rows):
             raise ConfigError(f"--out {out}: that is the file of the rows; choose another name")
     check_out(out)
+    return None if rows is None else _rounded(dataset, table, x, rows)
+
+
+def _rounded(dataset: Dataset, table: pd.DataFrame, x: FloatArray, rows: Path) -> str | None:
+    """Say which of a file's first numbers are read as another one: the nearest step of the schema's grid."""
+    between = dataset.encoder.between_steps(table)
+    if not between.any():
+        return None
+    row, column = np.argwhere(between)[0]
+    name = dataset.encoder.scalars[column].name
+    given, taken = table[name].iloc[row], dataset.encoder.decode(x[[row]])[name].iloc[0]
+    return (
+        f"{rows}: {between.sum():,} of the first {len(table):,} rows' numbers lie between two steps of the "
+        f"schema's precision; the nearest step is taken (row {row + 1}, column {name!r}: {given} as {taken})"
+    )
 
 
 def answers(dataset: Dataset, explanations: Explanations, first_row: int) -> pd.DataFrame:

@@ -16,6 +16,9 @@ from cfmark.data.schema import Feature, Schema
 from cfmark.data.tables import check_table
 from cfmark.types import FloatArray, IntArray
 
+#: How far from a step, in steps, a number may be that was meant to be on it.
+GRID_TOLERANCE = 1e-4
+
 
 @dataclass(frozen=True)
 class Encoder:
@@ -68,6 +71,19 @@ class Encoder:
         for feature, (start, _) in zip(self.categoricals, self.groups, strict=True):
             encoded[rows, start + _positions(feature, table[feature.name])] = 1
         return encoded
+
+    def between_steps(self, table: pd.DataFrame) -> NDArray[np.bool_]:
+        """Say which numbers (n, c) of a table lie between two steps of the grid.
+
+        ``encode`` takes the nearest step for them.
+        """
+        table = check_table(table, self.schema, "table")
+        between = np.zeros((len(table), len(self.scalars)), bool)
+        for j, feature in enumerate(self.scalars):
+            if feature.kind != "ordinal":
+                grid = (table[feature.name].to_numpy(np.float64) - feature.lowest) / feature.precision
+                between[:, j] = np.abs(grid - np.rint(grid)) > GRID_TOLERANCE
+        return between
 
     def decode(self, x: FloatArray) -> pd.DataFrame:
         """Return the table of an (n, d) array, every value on the schema's grid."""
