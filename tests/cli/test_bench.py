@@ -8,6 +8,7 @@ import pytest
 
 import work_units
 from cfmark import evaluation
+from cfmark.data.datasets import synthetic
 from cfmark.evaluation import plan, read_experiment, records_of, rows_of, run_experiment, run_unit
 from cfmark.evaluation.settings import Unit
 from evaluation_rows import QUALITY, suspects
@@ -188,6 +189,40 @@ def test_what_is_not_there(arguments: list[str], message: str, cfmark: Program) 
 )
 def test_wrong_usage_ends_with_2(arguments: list[str], cfmark: Program) -> None:
     assert cfmark("bench", *arguments).code == 2
+
+
+QUALITY_ALONE = """
+name = "alone"
+dataset = ["cancer"]
+explainer = ["growing_sphere"]
+repeats = 1
+tables = ["quality"]
+[variants]
+steps = [2]
+[settings]
+queries = 16
+seeds = 1
+attacks = []
+"""
+
+
+def test_a_table_of_ones_own(tmp_path: Path, cfmark: Program) -> None:
+    table = synthetic(200)[1]
+    table.to_csv("mine.csv", index=False)
+    assert cfmark("datasets", "infer", "mine.csv", "--target", "label", "--out", "mine.toml").code == 0
+    Path("alone.toml").write_text(QUALITY_ALONE)
+    own = "--data", "mine.csv", "--schema", "mine.toml"
+    said = cfmark("bench", "run", "alone.toml", "--out", "out", *own)
+    assert said.code == 0, said
+    (line,) = json.loads(cfmark("bench", "table", "out", "--kind", "quality", "--format", "json").out)
+    assert (line["dataset"], line["asked"], line["violations"]) == ("mine.csv", 16, 0)
+    for wrong, message in [
+        (("--schema", "mine.toml"), "--schema belongs to --data"),
+        (("--data", "mine.csv"), "mine.csv needs a schema"),
+        (("--data", "none.csv", "--schema", "mine.toml"), "none.csv: there is no such file"),
+        (("--data", "heloc", "--schema", "mine.toml"), "--data heloc: a table ends in .csv or .parquet"),
+    ]:
+        assert message in cfmark("bench", "run", "alone.toml", "--out", "other", *wrong).error
 
 
 def test_a_small_experiment_from_data_to_table(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cfmark.cli.common import start_jax
+from cfmark.cli.common import own_schema, start_jax
 from cfmark.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -63,6 +63,11 @@ def run(
             help="Run a part: dataset=cancer|heloc,explainer=dice; scheme, draw, fields of a variant too.",
         ),
     ] = "",
+    data: Annotated[
+        str | None,
+        typer.Option(help="A CSV or Parquet file of your own instead of the experiment's data sets."),
+    ] = None,
+    schema: Annotated[str | None, typer.Option(help="That file's schema, a TOML file.")] = None,
     repeats: Annotated[
         int | None, typer.Option(min=1, help="Suspects of each kind in a cell, instead of the file's.")
     ] = None,
@@ -82,12 +87,15 @@ def run(
     Example: cfmark bench run experiments/table1.toml --out build/table1 --only dataset=cancer
 
     Example: cfmark bench run experiments/table1.toml --out build/table1 --engine processes --resume
+
+    Example: cfmark bench run experiments/table1.toml --out build/mine --data my.csv --schema my.toml
     """
+    own = _own_table(data, schema)
     start_jax()
     from cfmark.distributed import Workers
     from cfmark.evaluation import plan, read_experiment, run_experiment, run_unit
 
-    asked = read_experiment(experiment, repeats)
+    asked = read_experiment(experiment, repeats, own)
     who = Workers(engine.value, workers, address, _environment())
     planned = plan(asked, out, only, resume)
     started = time.monotonic()
@@ -96,6 +104,21 @@ def run(
     _tell(outcome, planned, out, time.monotonic() - started)
     if outcome.failed:
         raise typer.Exit(1)
+
+
+def _own_table(data: str | None, schema: str | None) -> tuple[str, str] | None:
+    """Return a table of one's own and its schema, if they were given."""
+    from cfmark.data import is_table
+
+    if data is None:
+        if schema is not None:
+            raise ConfigError("--schema belongs to --data: name the table too")
+        return None
+    if not is_table(data):
+        raise ConfigError(
+            f"--data {data}: a table ends in .csv or .parquet; for others say --only dataset=..."
+        )
+    return data, own_schema(data, schema)
 
 
 @app.command()

@@ -46,12 +46,17 @@ _KINDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: 
 
 def open_dataset(data: str, schema: str | None) -> "Dataset":
     """Load a built-in data set, or a table with its schema file."""
-    from cfmark.data import load, load_table
+    from cfmark.data import is_table, load, load_table
 
-    if Path(data).suffix not in (".csv", ".parquet"):
+    if not is_table(data):
         if Path(data).is_file():
             raise ConfigError(f"--data {data}: a table is a file that ends in .csv or .parquet")
         return load(data, schema or "actionable")
+    return load_table(data, own_schema(data, schema))
+
+
+def own_schema(data: str, schema: str | None) -> str:
+    """Return the schema file of a table of one's own, or say what is missing."""
     if not Path(data).is_file():
         raise TableError("there is no such file", source=data)
     if schema is None:
@@ -59,7 +64,7 @@ def open_dataset(data: str, schema: str | None) -> "Dataset":
             f"{data} needs a schema: run 'cfmark datasets infer {data} --target COLUMN', look through the "
             "file it writes, and pass it with --schema"
         )
-    return load_table(data, schema)
+    return schema
 
 
 def start_jax() -> None:

@@ -19,6 +19,7 @@ from cfmark.data.sources import BUILT_IN as BUILT_IN
 from cfmark.data.sources import cache_folder as cache_folder
 from cfmark.data.sources import data_folder as data_folder
 from cfmark.data.sources import is_present as is_present
+from cfmark.data.sources import is_table as is_table
 from cfmark.data.tables import read_chunks as read_chunks
 from cfmark.data.tables import read_table as read_table
 from cfmark.data.tables import write_table as write_table
@@ -36,6 +37,7 @@ __all__ = [
     "data_folder",
     "from_table",
     "is_present",
+    "is_table",
     "limits",
     "load",
     "load_table",

@@ -58,8 +58,19 @@ def cache_folder() -> Path:
     return Path(named) if named else _home("XDG_CACHE_HOME", ".cache")
 
 
+def is_table(data: str) -> bool:
+    """Whether this names a table of one's own, by its ending, rather than a built-in data set.
+
+    >>> is_table("loans.csv"), is_table("loan")
+    (True, False)
+    """
+    return Path(data).suffix in (".csv", ".parquet")
+
+
 def is_present(name: str) -> bool:
     """Whether every file of the data set is there (always, for those that need none)."""
+    if is_table(name):
+        return Path(name).is_file()
     return all((data_folder() / file).is_file() for file in FILES.get(name, ()))
 
 

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from cfmark.attacks import LocalOracle, Sources
-from cfmark.data import Dataset, load
+from cfmark.data import Dataset, is_table, load, load_table
 from cfmark.errors import ConfigError
 from cfmark.evaluation.settings import Unit
 from cfmark.explainers import explain, fit_explainer
@@ -38,13 +38,14 @@ class World(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def world_of(dataset: str, explainer: str, n_cfs: int) -> World:
+def world_of(dataset: str, explainer: str, n_cfs: int, schema: str = "") -> World:
     """Load the data, train the owner's network or take it from the cache, and fit the method.
 
     The compiled programs of the world before go: a worker that keeps those of twelve cells grows to 3 GB.
     """
     forget_programs()
-    loaded = load(dataset, "paper")
+    own = is_table(dataset)
+    loaded = load_table(dataset, schema) if own else load(dataset, schema or "paper")
     classifier = own_classifier(loaded).classifier
     key = jax.random.key(derive_seed("explainer", dataset, explainer))
     return World(loaded, classifier, fit_explainer(key, explainer, loaded, classifier, n_cfs=n_cfs))

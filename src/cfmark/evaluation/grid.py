@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cfmark.data import BUILT_IN
+from cfmark.data import BUILT_IN, is_table
 from cfmark.errors import ConfigError
 from cfmark.evaluation.settings import Settings, Unit
 from cfmark.explainers import METHODS
@@ -68,14 +68,19 @@ class Experiment:
     figures: tuple[str, ...] = ()
 
 
-def read_experiment(path: str | Path, repeats: int | None = None) -> Experiment:
-    """Read an experiment file; ``repeats`` is instead of the file's own."""
+def read_experiment(
+    path: str | Path, repeats: int | None = None, own: tuple[str, str] | None = None
+) -> Experiment:
+    """Read an experiment file; ``repeats``, and a table of one's ``own`` with its schema, replace its own."""
     path = Path(path)
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise ConfigError(f"{path}: no TOML file: {problem}") from problem
     _known(path, document, KEYS)
+    if own:
+        document["dataset"] = [own[0]]
+        document["settings"] = document.get("settings", {}) | {"schema": own[1]}
     axes = {axis: _axis(path, document, axis) for axis in AXES if axis in document or axis != "scheme"}
     settings = _settings(path, document.get("settings", {}))
     draws, seeds = _repeats(path, repeats or document.get("repeats", 50), settings.seeds)
@@ -160,7 +165,8 @@ def _choice(path: Path, document: Mapping[str, Any], key: str) -> tuple[str, ...
     values, known = document[key], {"tables": TABLES, "figures": FIGURES, **AXES}[key]
     if not isinstance(values, list) or len(set(map(str, values))) != len(values):
         raise ConfigError(f"{path}: {key}: expected a list of different names, as in {key} = [{known[0]!r}]")
-    _known(f"{path}: {key}", dict.fromkeys(map(str, values)), known)
+    built_in = [str(value) for value in values if not (key == "dataset" and is_table(str(value)))]
+    _known(f"{path}: {key}", dict.fromkeys(built_in), known)
     return tuple(values)
 
 

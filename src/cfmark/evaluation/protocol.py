@@ -62,7 +62,7 @@ def run_unit(unit: Unit) -> list[Row]:
     clock = Clock()
     chosen = preset_of(unit)
     with clock.of("prepare"):
-        world = world_of(unit.dataset, unit.explainer, chosen.n_cfs)
+        world = world_of(unit.dataset, unit.explainer, chosen.n_cfs, unit.settings.schema)
     config = scheme_of(unit, chosen)
     ours = open_desk(unit, world, config)
     drawn = queries_of(unit, world.dataset)

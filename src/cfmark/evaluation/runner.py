@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from cfmark import distributed
-from cfmark.data import is_present
+from cfmark.data import is_present, is_table
 from cfmark.distributed import Workers
 from cfmark.errors import CfmarkError, ConfigError
 from cfmark.evaluation import rows
@@ -148,6 +148,8 @@ def _attempt(run_unit: RunUnit, unit: Unit) -> Attempt:
 def _absent(dataset: str) -> str | None:
     if is_present(dataset):
         return None
+    if is_table(dataset):
+        return f"there is no file {dataset}"
     return f"the files of {dataset} are not here: run 'cfmark datasets get {dataset}', or set CFMARK_DATA"
 
 

@@ -43,6 +43,9 @@ class Settings:
         leaves them as they are.
     curves
         Whether the loss curves are recorded.
+    schema
+        The schema file of a data set that is a table of one's own; for built-in ones ``paper`` (also where
+        nothing is said) or ``actionable``.
     """
 
     preset: str = "default"
@@ -62,6 +65,7 @@ class Settings:
     removal: str = ""
     strengths: tuple[float, ...] = ()
     curves: bool = False
+    schema: str = ""
 
     def __post_init__(self) -> None:
         _known("preset", (self.preset,), ("default", "paper"))
