@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from cfmark.evaluation.figures_base import (
     COLOURS,
@@ -109,6 +110,7 @@ def _strips(axis: Axes, cell: pd.DataFrame, kinds: list[str]) -> None:
         if len(values):
             middle = float(np.median(values))
             axis.plot([middle, middle], [place - 0.36, place + 0.36], color=TEXT, linewidth=1.4)
+    axis.xaxis.set_major_locator(MaxNLocator(3))
     axis.set_yticks(range(len(kinds)), [named(kind) for kind in kinds])
     axis.set_ylim(-0.6, len(kinds) - 0.4)
 

@@ -39,6 +39,8 @@ from cfmark.verification import Scores, Verdict, calibrated_test, t_test
 Row = dict[str, Any]
 #: Kept away from 0 before a logarithm is taken.
 TINY = 1e-9
+#: With fewer pairs no test can flag anybody: where the guard undid nearly every mark.
+FEWEST_PAIRS = 2
 
 
 class Clock:
@@ -87,6 +89,11 @@ class Bench(NamedTuple):
     tau: float
     calibrations: dict[str, Calibration]
 
+    @property
+    def n(self) -> int:
+        """How many pairs there are to ask about."""
+        return int(self.pairs.paired.sum())
+
 
 def _tried(
     unit: Unit, ours: Desk, drawn: NDArray[np.int64], pairs: MarkedExplanations, tau: float, clock: Clock
@@ -109,6 +116,8 @@ def _calibrations(
 ) -> dict[str, Calibration]:
     """Calibrate against each pool, on keys that no suspect has."""
     settings, made = unit.settings, {}
+    if pairs.paired.sum() < FEWEST_PAIRS:
+        return {}
     sources = sources_of(ours, open_desk(unit, ours.world, ours.config, owner="a third"))
     key = jax.random.key(unit.seed("calibrate"))
     for number, pool in enumerate(settings.pools):
@@ -135,7 +144,6 @@ def _verdicts(bench: Bench, world: World, suspects: list[Suspect]) -> list[Row]:
     rows = held_out(bench.unit, world.dataset)
     found: list[Row] = []
     for suspect in suspects:
-        answers = answers_of(suspect.model, bench.pairs)
         about = {
             "record": "verdict",
             "suspect": suspect.kind.suspect,
@@ -146,10 +154,24 @@ def _verdicts(bench: Bench, world: World, suspects: list[Suspect]) -> list[Row]:
             "removal": bench.unit.settings.removal,
             "strength": suspect.strength,
             "agreement": agreement(suspect.model, world.classifier, rows),
-            "poison": float(np.log((answers[0, :, 0] + TINY) / (answers[0, :, 1] + TINY)).mean()),
         }
+        if bench.n < FEWEST_PAIRS:
+            found += [{**about, **row} for row in _untested(bench)]
+            continue
+        answers = answers_of(suspect.model, bench.pairs)
+        about["poison"] = float(np.log((answers[0, :, 0] + TINY) / (answers[0, :, 1] + TINY)).mean())
         found += [{**about, **row} for row in _tests(bench, answers)]
     return found
+
+
+def _untested(bench: Bench) -> list[Row]:
+    """Return the outcome of every test where there are too few pairs for any: nobody is flagged."""
+    settings = bench.unit.settings
+    pools = [p for p in settings.pools if p != "all" or bench.unit.draw < settings.strict_draws]
+    named = [("t", "", "", "paper"), *(("t", pool, "", "calibrated") for pool in pools)]
+    named += [("calibrated", pool, score, "") for pool in pools for score in SCORES]
+    kept = {"alpha": settings.alpha, "p_value": 1.0, "n": bench.n, "flagged": False}
+    return [dict(zip(("test", "pool", "score", "margin"), each, strict=True)) | kept for each in named]
 
 
 def _tests(bench: Bench, answers: Answers) -> list[Row]:

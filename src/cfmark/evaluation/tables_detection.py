@@ -27,7 +27,7 @@ THIEVES = ("mrce", "dual_cf")
 USUAL_LABELS = ("soft", "true")
 LEARNT = ("labels", "family")
 #: What marks changed, where no row says it.
-UNKNOWN: Record = {"validity_change": None, "l1_change": None}
+UNKNOWN: Record = {"validity_change": None, "l1_change": None, "marked": None, "asked": None}
 TEST_COLUMN = Column("test", text("named"))
 
 

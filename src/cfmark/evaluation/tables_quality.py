@@ -55,8 +55,8 @@ def quality(frame: pd.DataFrame) -> list[Record]:
 
 
 def changes(frame: pd.DataFrame) -> dict[tuple[str, ...], Record]:
-    """Return the relative changes of validity and L1, by cell."""
-    kept = [f"{name}_change" for name in _MEASURED]
+    """Return the relative changes of validity and L1 by cell, and how many answers were marked, of all."""
+    kept = [*(f"{name}_change" for name in _MEASURED), "marked", "asked"]
     return {tuple(r[name] for name in CELL): {name: r[name] for name in kept} for r in quality(frame)}
 
 
@@ -102,6 +102,7 @@ def losses(frame: pd.DataFrame) -> list[Record]:
             | {"validity_lost": _per_cent(of_cell.get("validity_change"), -1)}
             | {"l1_gained": _per_cent(of_cell.get("l1_change"), 1)}
             | dict(zip(("paper_f1", "paper_validity_lost", "paper_l1_gained"), told, strict=True))
+            | {name: of_cell.get(name) for name in ("marked", "asked")}
         )
     return records
 
@@ -114,6 +115,7 @@ def losses_tables(frame: pd.DataFrame) -> list[Table]:
         *cell_columns()[:2],
         Column("poison", text("poison_form")),
         Column("validity", text("validity_form")),
+        Column("marked", lambda r: "-" if r["asked"] is None else f"{r['marked']:,} of {r['asked']:,}", True),
         *(Column(f"F1 {name}", number(name, inside="f1"), True) for name in tests),
         Column("paper", number("paper_f1"), True),
         Column("validity lost %", number("validity_lost"), True),
