@@ -99,6 +99,7 @@ def test_loan_loads_in_seconds_and_again_from_a_copy(
 @pytest.mark.parametrize(
     ("name", "schema", "error", "message"),
     [
+        ("synthetic", "zzz", SchemaError, "there is no variant 'zzz'; it has paper, actionable"),
         ("iris", "paper", DatasetError, "no data set 'iris'; the built-in ones are cancer, credit"),
         ("cancer", "strict", SchemaError, "no variant 'strict'; the file has paper"),
     ],

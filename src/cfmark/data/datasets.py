@@ -13,12 +13,14 @@ from cfmark.data.encoder import Encoder
 from cfmark.data.schema import Feature, Schema
 from cfmark.data.schema_file import read_schema
 from cfmark.data.tables import read_table
-from cfmark.errors import DatasetError, TableError
+from cfmark.errors import DatasetError, SchemaError, TableError
 from cfmark.seeds import derive_seed
 from cfmark.types import FloatArray, IntArray
 
 SHARES = {"train": 0.55, "query": 0.25, "holdout": 0.20}
 SYNTHETIC_ROWS = 2_000
+#: Data sets in which every column may change: their two variants are the same.
+PLAIN = ("mnist01", "synthetic")
 
 
 class Split(NamedTuple):
@@ -81,13 +83,15 @@ def load(name: str, schema: str = "actionable", *, rows: int = SYNTHETIC_ROWS, s
     >>> cancer.train.x.shape[1], len(cancer.query.x)
     (30, 143)
     """
+    if name in PLAIN and schema not in ("paper", "actionable"):
+        raise SchemaError(f"{name}: there is no variant {schema!r}; it has paper, actionable (the same here)")
     if name == "synthetic":
         description, table = synthetic(rows, seed)
         return from_table(name, table, description, seed=seed)
     if name == "mnist01":
         return _from_encoded(name, *sources.mnist01(), seed)
     if name not in sources.BUILT_IN:
-        known = ", ".join([*sources.BUILT_IN, "mnist01", "synthetic"])
+        known = ", ".join([*sources.BUILT_IN, *PLAIN])
         raise DatasetError(f"there is no data set {name!r}; the built-in ones are {known}")
     description = read_schema(sources.schema_path(name), schema)
     return from_table(name, sources.table(name), description, source=name, seed=seed)

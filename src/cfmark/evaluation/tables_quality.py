@@ -172,4 +172,4 @@ def _f1_of(test: pd.DataFrame) -> float | None:
 
 
 def _per_cent(value: Any, sign: int) -> float | None:
-    return None if value is None else 100 * sign * value
+    return None if value is None else 100 * sign * value + 0.0

@@ -101,8 +101,8 @@ def _inputs_of(model: Any, dataset: Dataset, name: str) -> Inputs:
     if width is None:
         return "raw"
     raise ModelError(
-        f"{name} was fitted on a plain array of {width} columns; say whether they were the table's own units "
-        "(inputs='raw') or encoded (inputs='encoded')"
+        f"{name} was fitted on a plain array of {width} columns; say whether these were its own units, "
+        "as in adapt(model, dataset, inputs='raw'), or inputs='encoded'; or fit it on a table with names"
     )
 
 
