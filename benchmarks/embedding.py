@@ -45,6 +45,8 @@ GROWTH: dict[str, dict[str, Any]] = {
 }
 BASE = BilevelConfig(proximity=0.02)
 THIEVES = 20
+#: The tables, in their order.
+SHOWN = ("speed", "profile", "growth", "memory", "detection")
 
 
 class Problem(NamedTuple):

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import memory, quality, speed, thieves
+from benchmarks import embedding, memory, quality, speed, thieves
+from benchmarks.page import MARK, PAGE, filled
 
 ROOT = Path(__file__).parent.parent
 TABLES: dict[str, Callable[[dict[str, Any]], list[str]]] = {
@@ -15,6 +16,7 @@ TABLES: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "speed": lambda found: [speed.markdown(found["own"]), speed.markdown(found["side_by_side"])],
     "memory": lambda found: [memory.table(found["runs"])],
     "thieves": lambda found: [thieves.table(found["families"])],
+    "embedding": lambda found: [embedding.markdown(found[name]) for name in embedding.SHOWN],
 }
 
 
@@ -26,6 +28,12 @@ def test_performance_shows_the_committed_results(name: str) -> None:
         assert table.strip() in page
     assert found["command"] in page
     assert found["commit"][:7] in page
+
+
+def test_the_results_page_shows_the_committed_results() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert len(MARK.findall(text)) >= 15
+    assert filled(text) == text
 
 
 def test_the_readme_shows_the_papers_cells() -> None:

@@ -68,6 +68,20 @@ def test_values_between_grid_points_go_to_the_nearest() -> None:
     assert not encoder.between_steps(TABLE).any()
 
 
+def test_texts_are_what_a_person_is_told() -> None:
+    encoder = Encoder(SCHEMA)
+    x = encoder.encode(TABLE)
+    texts = encoder.texts(x)
+    assert [list(row) for row in texts] == [list(SCHEMA.names)] * len(TABLE)
+    for feature in SCHEMA.features:
+        told = [row[feature.name] for row in texts]
+        if feature.kind == "continuous":
+            assert all(len(text.partition(".")[2]) == feature.decimals for text in told)
+            assert [float(text) for text in told] == encoder.decode(x)[feature.name].tolist()
+        else:
+            assert told == [str(value) for value in encoder.decode(x)[feature.name].tolist()]
+
+
 def test_labels() -> None:
     encoder = Encoder(SCHEMA)
     assert encoder.encode_labels(TABLE).tolist() == [1, 0]
@@ -90,6 +104,9 @@ def test_round_trip_is_exact_on_the_grid(schema: Schema, seed: int) -> None:
     assert encoder.encode(back).tobytes() == x.tobytes()
     texts = back.astype(str)
     assert encoder.encode(texts).tobytes() == x.tobytes()
+    told = encoder.texts(x)
+    assert encoder.encode(pd.DataFrame(told)).tobytes() == x.tobytes()
+    assert len({tuple(row.items()) for row in told}) == len(np.unique(x, axis=0))
 
 
 @pytest.mark.parametrize("precision", [1, 0.25, 0.001])

@@ -96,6 +96,15 @@ class Encoder:
             columns[feature.name] = _categories(feature)[x[:, start:stop].argmax(axis=1)]
         return pd.DataFrame(columns, columns=self.schema.names)
 
+    def texts(self, x: FloatArray) -> list[dict[str, str]]:
+        """Return each row of an (n, d) array as a person is told it: every value as text at its precision.
+
+        The same row has the same texts on every machine: they are what coins and records are made from.
+        """
+        table = self.decode(x)
+        columns = [_as_texts(f, table[f.name].tolist()) for f in self.schema.features]
+        return [dict(zip(self.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
     def encode_labels(self, table: pd.DataFrame, source: str = "table") -> IntArray:
         """Return the (n,) classes 0 and 1 of the table's target column."""
         checked = check_table(table, self.schema, source, features=False, target=True)
@@ -113,6 +122,12 @@ def _from_grid(feature: Feature, grid: NDArray[np.float64]) -> NDArray[Any]:
         return _categories(feature)[grid.astype(np.int64)]
     values = np.round(feature.lowest + grid * feature.precision, feature.decimals)
     return values.astype(np.int64) if feature.kind == "integer" else values
+
+
+def _as_texts(feature: Feature, values: list[Any]) -> list[str]:
+    if feature.kind == "continuous":
+        return [f"{value + 0.0:.{feature.decimals}f}" for value in values]  # no minus before a zero
+    return [str(value) for value in values]
 
 
 def _categories(feature: Feature) -> NDArray[Any]:
