@@ -54,7 +54,7 @@ def numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
     except (TypeError, ValueError) as problem:
         raise ConfigError(f"{name} are not numbers ({problem})") from problem
     if array.ndim != 1 or not np.isfinite(array).all():
-        raise ConfigError(f"{name} must be a list of finite numbers")
+        raise ConfigError(f"{name} must be a list of finite numbers; they are of shape {array.shape}")
     return array
 
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from cfmark.errors import ConfigError
-from cfmark.verification.checks import between, number, share
+from cfmark.verification.checks import between, number, numbers, share
 from cfmark.verification.scores import Moments, Scores, moments
 from cfmark.verification.verdict import Interval, Verdict
 
@@ -107,7 +106,7 @@ def rank_p_value(observed: float, null: ArrayLike) -> float:
     >>> rank_p_value(2.5, [1.0, 2.0, 3.0])
     0.5
     """
-    observed, values = number("the observed score", observed), _null_values("null scores", null)
+    observed, values = number("the observed score", observed), numbers("null scores", null)
     return (1 + int((values >= observed).sum())) / (1 + len(values))
 
 
@@ -178,7 +177,7 @@ def _per_kind(observed: float, nulls: Mapping[str, ArrayLike], alpha: float) -> 
         raise ConfigError("there are no null scores: at least one kind of innocent model is needed")
     kinds: dict[str, dict[str, Any]] = {}
     for kind, null in nulls.items():
-        values, needed = _null_values(f"null scores of kind {kind!r}", null), samples_needed(alpha)
+        values, needed = numbers(f"null scores of kind {kind!r}", null), samples_needed(alpha)
         if len(values) < needed:
             raise ConfigError(
                 f"kind {kind!r} has {len(values)} null scores; {needed} are needed for a p-value of "
@@ -202,16 +201,6 @@ def _rank_assumptions(
         "The confidence interval takes the pairs as independent and their mean as close to normal; the "
         "p-value does not use it.",
     )
-
-
-def _null_values(name: str, null: ArrayLike) -> NDArray[np.float64]:
-    try:
-        values: NDArray[np.float64] = np.asarray(null, np.float64)
-    except (TypeError, ValueError) as problem:
-        raise ConfigError(f"{name} are not numbers ({problem})") from problem
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise ConfigError(f"{name} must be a list of finite numbers; they are of shape {values.shape}")
-    return values
 
 
 def _lower_bound(found: Moments, alpha: float) -> Interval:
