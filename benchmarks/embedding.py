@@ -18,10 +18,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.data import numbers
 from benchmarks.machine import provenance, save
 from cfmark.attacks import extract_many
-from cfmark.data import Dataset, Schema, from_table, load
-from cfmark.data.datasets import synthetic
+from cfmark.data import Dataset, load
 from cfmark.explainers import explain, fit_explainer
 from cfmark.models import JaxClassifier, fit_classifier
 from cfmark.seeds import derive_seed
@@ -91,9 +91,7 @@ def _cell(value: Any) -> str:
 
 def make(width: int, cfs: int) -> Problem:
     """Return counterfactuals on a synthetic table of ``width`` numeric columns."""
-    schema, table = synthetic(4 * cfs + 4_000, 0, width)
-    features = tuple(f for f in schema.features if f.kind != "categorical")
-    dataset = from_table(f"synthetic-{width}", table.drop(columns="group"), Schema(features, schema.target))
+    dataset = numbers(4 * cfs + 4_000, width)
     classifier = fit_classifier(jax.random.key(derive_seed("owner", "synthetic", width)), dataset)
     key_fit, key = jax.random.split(jax.random.key(derive_seed("embedding", "explain")))
     explainer = fit_explainer(key_fit, "growing_sphere", dataset, classifier)
