@@ -22,6 +22,7 @@ from benchmarks.data import numbers
 from benchmarks.machine import provenance, save
 from cfmark.attacks import extract_many
 from cfmark.data import Dataset, load
+from cfmark.evaluation import peak_megabytes
 from cfmark.explainers import explain, fit_explainer
 from cfmark.models import JaxClassifier, fit_classifier
 from cfmark.seeds import derive_seed
@@ -200,15 +201,9 @@ def _memory(cfs: int) -> dict[str, Any]:
 
 def _peak(cfs: int) -> tuple[int, int]:
     problem = make(WIDTH, cfs)
-    before = _megabytes()
+    before = round(peak_megabytes())
     seconds_of(problem)
-    return before, _megabytes()
-
-
-def _megabytes() -> int:
-    """Return this program's own peak; getrusage's is at least what the program had that started this one."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return round(int(status.partition("VmHWM:")[2].split()[0]) / 1024)
+    return before, round(peak_megabytes())
 
 
 def detection() -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from cfmark.evaluation.figures import draw as draw
 from cfmark.evaluation.grid import Experiment as Experiment
 from cfmark.evaluation.grid import read_experiment as read_experiment
+from cfmark.evaluation.machine import peak_megabytes as peak_megabytes
 from cfmark.evaluation.machine import provenance as provenance
 from cfmark.evaluation.metrics import Quality as Quality
 from cfmark.evaluation.metrics import quality as quality
@@ -42,6 +43,7 @@ __all__ = [
     "markdown",
     "missing",
     "p_words",
+    "peak_megabytes",
     "picture",
     "plan",
     "provenance",

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,15 @@ def provenance(command: str, **seeds: Any) -> dict[str, Any]:
             "packages": {name: version(name) for name in PACKAGES},
         },
     }
+
+
+def peak_megabytes() -> float:
+    """Return this process's own peak of memory; getrusage's begins at that of the program that started it."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+    except (OSError, IndexError, ValueError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _git(*arguments: str) -> str:

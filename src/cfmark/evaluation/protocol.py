@@ -29,6 +29,7 @@ from cfmark.evaluation.desk import (
     sources_of,
     world_of,
 )
+from cfmark.evaluation.machine import peak_megabytes
 from cfmark.evaluation.measured import curves, quality_row
 from cfmark.evaluation.removed import removed
 from cfmark.evaluation.settings import Unit
@@ -78,7 +79,8 @@ def run_unit(unit: Unit) -> list[Row]:
     rows += curves(info) if unit.settings.curves else []
     if unit.settings.attacks or unit.settings.innocents:
         rows += _tried(unit, ours, drawn, pairs, chosen.tau, clock)
-    return [{**_axes(unit), **row} for row in [*rows, *clock.rows]]
+    timed = [row | {"peak_mb": peak_megabytes()} for row in clock.rows]
+    return [{**_axes(unit), **row} for row in [*rows, *timed]]
 
 
 class Bench(NamedTuple):

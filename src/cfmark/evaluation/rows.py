@@ -28,7 +28,7 @@ SCHEMA = pa.schema(
     + [(name, pa.bool_()) for name in ("guilty", "flagged")]
     + [(name, pa.int64()) for name in ("draw", "seed", "n", "batch", "step", "models")]
     + [(name, pa.float64()) for name in (*_VERDICT_NUMBERS, *_QUALITY_COUNTS, *_QUALITY_NUMBERS)]
-    + [(name, pa.float64()) for name in ("validity", "regularisation", "seconds")]
+    + [(name, pa.float64()) for name in ("validity", "regularisation", "seconds", "peak_mb")]
 )
 _STAMP = b"cfmark"
 

@@ -90,7 +90,8 @@ def timing(frame: pd.DataFrame) -> list[Record]:
             str(phase): float(rows["seconds"].sum()) for phase, rows in group.groupby("phase", sort=False)
         }
         suspects = int(group[group["phase"] == "suspects"]["models"].sum())
-        records.append(axes | {"units": int(group["draw"].nunique())} | _speed(seconds, suspects))
+        about = {"units": int(group["draw"].nunique()), "peak_mb": mean(group["peak_mb"].nlargest(1))}
+        records.append(axes | about | _speed(seconds, suspects))
     return records
 
 
@@ -101,7 +102,10 @@ def timing_tables(frame: pd.DataFrame) -> list[Table]:
     sums = {phase: sum(record["phases"].get(phase, 0.0) for record in records) for phase in phases}
     shared = {name: _common([record[name] for record in records]) for name in CELL}
     whole: Record = shared | {"dataset": "all", "units": sum(record["units"] for record in records)}
-    whole |= _speed(sums, sum(record["suspects"] for record in records))
+    peaks = [record["peak_mb"] for record in records if record["peak_mb"] is not None]
+    whole |= {"peak_mb": max(peaks, default=None)} | _speed(
+        sums, sum(record["suspects"] for record in records)
+    )
     columns = (
         *cell_columns(),
         Column("draws", number("units", "d"), True),
@@ -109,8 +113,16 @@ def timing_tables(frame: pd.DataFrame) -> list[Table]:
         Column("all", number("seconds", ".1f"), True),
         Column("suspects", number("suspects", "d"), True),
         Column("a second", number("suspects_per_second", ".1f"), True),
+        Column("peak MB", number("peak_mb", ",.0f"), True),
     )
-    return [Table("timing", "Seconds by phase", columns, [*records, whole])]
+    return [
+        Table(
+            "timing",
+            "Seconds by phase, and the memory of the process that held most",
+            columns,
+            [*records, whole],
+        )
+    ]
 
 
 def _common(values: list[str]) -> str:
