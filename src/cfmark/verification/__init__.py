@@ -27,6 +27,9 @@ from cfmark.verification.verdict import Verdict as Verdict
 from cfmark.verification.verify import Calibrated as Calibrated
 from cfmark.verification.verify import decide as decide
 from cfmark.verification.verify import verify as verify
+from cfmark.verification.weights import Weights as Weights
+from cfmark.verification.weights import fit_weights as fit_weights
+from cfmark.verification.weights import log_ratios as log_ratios
 
 __all__ = [
     "Calibrated",
@@ -38,12 +41,15 @@ __all__ = [
     "Scores",
     "Tossed",
     "Verdict",
+    "Weights",
     "calibrated_test",
     "coin_test",
     "confusion",
     "decide",
     "e_process",
     "effect_of",
+    "fit_weights",
+    "log_ratios",
     "paired_points",
     "pairs_needed",
     "power_at",
