@@ -30,8 +30,8 @@ from cfmark.types import Explanations, FloatArray, Transcript
 from cfmark.watermark import BilevelConfig, embed
 
 WIDTH, CFS, MANY = 10, 2_500, 10_000
-#: Counterfactuals per second of the authors' code, once compiled.
-AUTHORS = 36.0
+#: Counterfactuals per second of the authors' code, once compiled and with its compilation.
+AUTHORS, AUTHORS_FIRST = 36.0, 33.0
 #: What grows: the change, beside 256 counterfactuals of the base case.
 SMALL = 256
 GROWTH: dict[str, dict[str, Any]] = {
@@ -150,7 +150,7 @@ def _speed(problem: Problem, peak: float) -> dict[str, Any]:
         "seconds": again,
         "first_cfs_per_second": CFS / first,
         "cfs_per_second": CFS / again,
-        "first_ratio": CFS / first / AUTHORS,
+        "first_ratio": CFS / first / AUTHORS_FIRST,
         "ratio": CFS / again / AUTHORS,
         "gflops": reached,
         "peak_gflops": peak,

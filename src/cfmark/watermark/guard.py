@@ -40,7 +40,7 @@ def guard(
     for share in shares:
         if not len(left):
             break
-        tried = np.asarray(_served(rules, layout, x[left], cf[left] + np.float32(share) * theta[left]))
+        tried = _served(rules, layout, x[left], cf[left] + np.float32(share) * theta[left])
         right = predict(classifier, tried) == target[left]
         marked[left[right]], kept[left[right]] = tried[right], share
         left = left[~right]
@@ -49,14 +49,14 @@ def guard(
 
 def serve(encoder: Encoder, x: FloatArray, candidates: FloatArray) -> FloatArray:
     """Return rows (n, d) at served values, with the schema's limits relative to the queries."""
-    return np.asarray(_served(*rules_of(encoder), x, candidates))
+    return _served(*rules_of(encoder), x, candidates)
 
 
-def _served(rules: Rules, layout: Layout, x: FloatArray, candidates: FloatArray) -> jax.Array:
+def _served(rules: Rules, layout: Layout, x: FloatArray, candidates: FloatArray) -> FloatArray:
     size = 1 << max(4, (len(x) - 1).bit_length())
     filler = np.resize(np.arange(len(x)), size)
-    rows: jax.Array = _project(rules, layout, jnp.asarray(x[filler]), jnp.asarray(candidates[filler]))
-    return rows[: len(x)]
+    rows = _project(rules, layout, jnp.asarray(x[filler]), jnp.asarray(candidates[filler]))
+    return np.asarray(rows)[: len(x)]
 
 
 def _project_rows(rules: Rules, layout: Layout, x: jax.Array, candidates: jax.Array) -> jax.Array:
