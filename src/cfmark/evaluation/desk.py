@@ -41,7 +41,7 @@ class World(NamedTuple):
 def world_of(dataset: str, explainer: str, n_cfs: int, schema: str = "") -> World:
     """Load the data, train the owner's network or take it from the cache, and fit the method.
 
-    The compiled programs of the world before go: a worker that keeps those of twelve cells grows to 3 GB.
+    The compiled programs of the world before go, or a worker would hold those of every cell.
     """
     forget_programs()
     own = is_table(dataset)

@@ -122,9 +122,7 @@ def _calibrations(
         return {}
     sources = sources_of(ours, open_desk(unit, ours.world, ours.config, owner="a third"))
     key = jax.random.key(unit.seed("calibrate"))
-    for number, pool in enumerate(settings.pools):
-        if pool == "all" and unit.draw >= settings.strict_draws:
-            continue
+    for number, pool in _pools(unit):
         key_rows, key_shadows = jax.random.split(jax.random.fold_in(key, number))
         learnt = innocents(key_rows, pool, sources, x, ours.world.dataset)
         guilty = {
@@ -166,10 +164,16 @@ def _verdicts(bench: Bench, world: World, suspects: list[Suspect]) -> list[Row]:
     return found
 
 
+def _pools(unit: Unit) -> list[tuple[int, str]]:
+    """Return the pools that a unit is calibrated against, with their numbers in the settings."""
+    strict = unit.draw < unit.settings.strict_draws
+    return [(number, pool) for number, pool in enumerate(unit.settings.pools) if pool != "all" or strict]
+
+
 def _untested(bench: Bench) -> list[Row]:
     """Return the outcome of every test where there are too few pairs for any: nobody is flagged."""
     settings = bench.unit.settings
-    pools = [p for p in settings.pools if p != "all" or bench.unit.draw < settings.strict_draws]
+    pools = [pool for _, pool in _pools(bench.unit)]
     named = [("t", "", "", "paper"), *(("t", pool, "", "calibrated") for pool in pools)]
     named += [("calibrated", pool, score, "") for pool in pools for score in SCORES]
     kept = {"alpha": settings.alpha, "p_value": 1.0, "n": bench.n, "flagged": False}
